@@ -1,0 +1,1 @@
+// Exists so that the precompiled gRPC header has an owner.

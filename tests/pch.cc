@@ -1,0 +1,1 @@
+// Exists so that the precompiled test headers have an owner.
