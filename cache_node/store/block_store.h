@@ -1,0 +1,171 @@
+// BlockStore: the blocks of one node, from reserve to removal. Knows no gRPC, no threads of its own and
+// no wall clock: time, randomness, memory, hashing and eviction come through the constructor.
+//
+// What it keeps (DESIGN section 3): a reader gets committed bytes or a miss; nothing half written is
+// visible; a slot is not reused under a pin; only consecutive blocks count; everything is bounded and
+// every slot's bytes are charged to one tenant while it lives; tenants do not see each other (blocks
+// live in partitions, one a namespace and tenant; a lookup sees the caller's and the public one).
+//
+// Thread-safe. One lock guards all state; no call holds it for more than a bounded number of steps
+// (kStepsPerLock), so long calls let others in between. Bytes are copied and hashed outside the lock.
+// Blocking work that is said here (segment remake, hashing of a reported block) happens on the caller's
+// thread, outside the lock.
+//
+// Miss reasons are states, not errors. ABORTED: token or lease unknown, expired or another tenant's, all
+// alike. FAILED_PRECONDITION: namespace unknown (on writes) or bound otherwise. RESOURCE_EXHAUSTED: a
+// bound, with a retry delay. INVALID_ARGUMENT: malformed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "cache_node/store/block_pin.h"
+#include "cache_node/store/eviction_policy.h"
+#include "cache_node/store/feed_hub.h"
+#include "cache_node/store/store_counters.h"
+#include "cache_node/store/store_types.h"
+#include "cache_node/store/write_claim.h"
+#include "cache_node/tiers/host_memory.h"
+#include "common/base/guarded_time.h"
+#include "common/base/random_source.h"
+
+namespace cairn::node {
+
+struct StoreState;  // Everything under the lock; store_state.h.
+
+// The tenant whose blocks everyone may read.
+inline constexpr char kPublicTenant[] = "public";
+
+class BlockStore {
+ public:
+  static constexpr size_t kStepsPerLock = 256;
+  static constexpr size_t kNamespacesMax = 4096;
+
+  struct Options {
+    uint32_t feed_shards = 64;  // 1 to 256.
+    uint64_t index_bytes_max = uint64_t{256} << 20;
+    uint64_t leased_bytes_max = 0;    // 0: half of the pool.
+    uint64_t reserved_bytes_max = 0;  // 0: half of the pool.
+    size_t removed_memory_entries = 65536;
+    size_t watcher_queue_records = 65536;
+    uint32_t leases_max = 65536;
+    uint32_t tokens_max = 65536;
+    absl::Duration lease_ttl_default = absl::Seconds(30);
+    absl::Duration lease_ttl_max = absl::Minutes(10);
+    absl::Duration token_ttl_default = absl::Seconds(30);
+    absl::Duration token_ttl_max = absl::Minutes(5);
+    absl::Duration token_life_max = absl::Minutes(30);  // However often it is renewed.
+    absl::Duration retry_after = absl::Milliseconds(100);
+  };
+
+  // Called outside the lock; must be cheap and must not call the store.
+  struct Signals {
+    std::function<void()> settled;                     // A pending block or a lease changed.
+    std::function<void(std::vector<WatcherId>)> feed;  // These watchers have something to pull.
+  };
+
+  // Borrows time, random and counters, which must outlive it.
+  BlockStore(const Options& options, const GuardedTime* time, RandomSource* random,
+             StoreCounters* counters, std::unique_ptr<HostMemory> memory,
+             std::unique_ptr<EvictionPolicyFactory> policies, Signals signals);
+  // No pin, claim or call may be left.
+  ~BlockStore();
+
+  // --- Namespaces ---
+  absl::StatusOr<RegisteredNamespace> RegisterNamespace(absl::string_view tenant,
+                                                        absl::string_view name,
+                                                        const Namespace& fields);
+  // Layout and key scheme of a registered fingerprint; null when unknown or retired. The map stays
+  // valid for the store's life.
+  const PayloadMap* FindPayloadMap(const Fingerprint& fingerprint) const;
+  const Namespace* FindNamespace(const Fingerprint& fingerprint) const;
+  // Fences, then removes in steps; returns when all is removed.
+  absl::StatusOr<RemovedBlocks> RetireNamespace(const Fingerprint& fingerprint);
+  absl::StatusOr<RemovedBlocks> ClearScope(absl::string_view tenant, const Fingerprint& fingerprint,
+                                           const BlockKey& scope_digest);
+
+  // --- Reads ---
+  LookupAnswer Lookup(absl::string_view tenant, const Fingerprint& fingerprint,
+                      const LookupQuery& query);
+  absl::StatusOr<LeaseStatus> GetLease(absl::string_view tenant, const LeaseId& lease) const;
+  absl::StatusOr<absl::Duration> RenewLease(absl::string_view tenant, const LeaseId& lease,
+                                            uint32_t reader, absl::Duration ttl);
+  absl::StatusOr<LeaseStatus> EndLease(absl::string_view tenant, const LeaseId& lease,
+                                       uint32_t reader, absl::Span<const uint32_t> usable_blocks);
+  // A pin of its own on one block: through a lease, which must hold the block, or by key alone (as a
+  // single-call read). Without a pin the state says why.
+  struct PinAnswer {
+    BlockPin pin;
+    BlockState state = BlockState::kNeverSeen;
+  };
+  absl::StatusOr<PinAnswer> PinForRead(absl::string_view tenant, const Fingerprint& fingerprint,
+                                       const std::optional<LeaseId>& lease, const BlockKey& key);
+
+  // --- Writes ---
+  absl::StatusOr<ReserveAnswer> Reserve(absl::string_view tenant, const Fingerprint& fingerprint,
+                                        const ReserveQuery& query);
+  // `writer` names a stream: a segment begun in pieces is continued by the same writer, in order.
+  absl::StatusOr<WriteClaim> BeginWrite(absl::string_view tenant, const TokenId& token,
+                                        uint64_t writer, const WritePiece& piece);
+  // Hashes what landed at the destination (outside the lock) and takes it in; INVALID_ARGUMENT when a
+  // digest differs, and the segments are free to be written again.
+  absl::Status FinishWrite(WriteClaim claim);
+  // The stream is over: segments that it began and did not finish are given back.
+  void EndWriter(const TokenId& token, uint64_t writer);
+  absl::StatusOr<CommitAnswer> Commit(absl::string_view tenant, const TokenId& token,
+                                      absl::Span<const SegmentRun> runs);
+  absl::Status Abort(absl::string_view tenant, const TokenId& token);
+
+  // --- Removal ---
+  // Hashes the node's own copy first; true: it was bad and the block is quarantined.
+  absl::StatusOr<bool> ReportMismatch(absl::string_view tenant, const Fingerprint& fingerprint,
+                                      const BlockKey& key, const SegmentId& segment);
+  absl::StatusOr<std::vector<bool>> Delete(absl::string_view tenant, const Fingerprint& fingerprint,
+                                           absl::Span<const BlockKey> keys);
+
+  // Ends what expired; called every few tens of milliseconds after GuardedTime::Tick.
+  void Tick();
+
+  // --- Feed ---
+  WatcherId AddWatcher();
+  void RemoveWatcher(WatcherId watcher);
+  void ResyncWatcher(WatcherId watcher, const std::vector<uint32_t>& shards);
+  void QueueHeartbeat(WatcherId watcher);
+  FeedMessage NextFeedMessage(WatcherId watcher);
+  // Namespace and tenant of a partition that a record named.
+  struct PartitionName {
+    Fingerprint fingerprint;
+    std::string tenant;
+  };
+  PartitionName NameOf(PartitionIndex partition) const;
+  // Fingerprint and block_tokens of a namespace that a record named.
+  std::pair<Fingerprint, uint32_t> NamespaceOf(uint32_t namespace_index) const;
+
+  // --- Numbers ---
+  StoreStatus Status() const;
+  std::vector<NamespaceStatus> Namespaces(absl::string_view tenant) const;
+  std::vector<TenantStatus> Tenants() const;
+  std::vector<ShardSums> Shards() const;
+
+ private:
+  friend class BlockPin;
+  friend class WriteClaim;
+
+  void Unpin(BlockEntry* entry);
+  void DropClaim(WriteClaim& claim);
+
+  const Options options_;
+  const GuardedTime* const time_;
+  const Signals signals_;
+  mutable absl::Mutex mutex_;
+  const std::unique_ptr<StoreState> state_ ABSL_PT_GUARDED_BY(mutex_);
+};
+
+}  // namespace cairn::node

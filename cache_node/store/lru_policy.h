@@ -1,0 +1,55 @@
+// LruPolicy: the least recently used block goes first; of one request's blocks the deepest first;
+// orphans before all.
+//
+// Admits everything. O(log n) a call, memory for each block that may go.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/btree_set.h"
+#include "cache_node/store/eviction_policy.h"
+
+namespace cairn::node {
+
+class LruPolicy final : public EvictionPolicy {
+ public:
+  absl::string_view name() const override { return "lru"; }
+  bool Admits(const BlockTraits&) const override { return true; }
+  void Inserted(BlockHandle block, const BlockTraits& traits, UseStamp stamp) override;
+  void Used(BlockHandle block, UseStamp stamp) override;
+  void MayGo(BlockHandle block) override;
+  void MustStay(BlockHandle block) override;
+  void Orphaned(BlockHandle block, bool orphaned) override;
+  void Removed(BlockHandle block) override;
+  std::optional<Victim> NextVictim() override;
+
+ private:
+  struct State {
+    bool known = false;
+    bool may_go = false;
+    bool orphaned = false;
+    uint32_t depth = 0;
+    UseStamp stamp = 0;
+  };
+  // (not orphaned, stamp, ~depth, handle): the smallest goes first.
+  using Rank = std::tuple<bool, UseStamp, uint32_t, BlockHandle>;
+
+  static Rank RankOf(BlockHandle block, const State& state);
+  State& Known(BlockHandle block);
+  template <typename Change>
+  void Rerank(BlockHandle block, Change change);
+
+  std::vector<State> states_;  // By handle.
+  absl::btree_set<Rank> may_go_;
+};
+
+class LruPolicyFactory final : public EvictionPolicyFactory {
+ public:
+  std::unique_ptr<EvictionPolicy> Make() const override { return std::make_unique<LruPolicy>(); }
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,183 @@
+// Questions to and answers of the BlockStore, as plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "cache_node/store/feed_source.h"
+#include "common/base/bytes16.h"
+#include "common/identity/namespace.h"
+#include "common/identity/payload_map.h"
+
+namespace cairn::node {
+
+// What a node says of one block. The numbers are those of cairn.v1.BlockState.
+enum class BlockState : uint8_t {
+  kHost = 2,
+  kPending = 4,
+  kNeverSeen = 5,
+  kEvicted = 6,
+  kQuarantined = 7,
+  kDeleted = 9,
+  kTokensDiffer = 10,
+  kNamespaceUnknown = 11,
+  kNotLeased = 12,
+};
+
+struct BlockAnswer {
+  BlockState state = BlockState::kNeverSeen;
+  absl::Duration pending_for;  // kPending: since it was reserved.
+};
+
+// A prompt as keys of its full blocks. `tokens`, when not empty, are those blocks' tokens
+// (keys.size() * block_tokens of them) and are compared with the stored ones.
+struct PromptQuery {
+  std::vector<BlockKey> keys;
+  std::vector<uint32_t> tokens;
+};
+
+struct LeaseWish {
+  uint32_t readers = 1;
+  absl::Duration ttl;  // Zero takes the default.
+};
+
+struct LookupQuery {
+  std::vector<PromptQuery> prompts;
+  std::optional<LeaseWish> lease;
+  bool touch = false;  // Without a lease: counts as a use.
+};
+
+struct PromptAnswer {
+  std::vector<BlockAnswer> blocks;  // One a key.
+  uint32_t present = 0;             // Consecutive, from the start.
+  uint32_t leased = 0;
+};
+
+struct LookupAnswer {
+  bool namespace_known = false;
+  uint32_t block_tokens = 0;
+  std::vector<PromptAnswer> prompts;
+  std::optional<LeaseId> lease;
+  absl::Duration lease_ttl;
+};
+
+struct LeaseStatus {
+  uint32_t readers = 0;
+  uint32_t readers_ended = 0;
+  std::vector<uint32_t> usable_blocks;  // By prompt.
+  bool complete = false;
+};
+
+// Outcomes of a reserve for one block. The numbers are those of cairn.v1.ReserveOutcome.
+enum class ReserveOutcome : uint8_t {
+  kUndecided = 0,  // Beyond the first block that was refused.
+  kReserved = 1,
+  kPresent = 2,
+  kInProgress = 3,
+  kNoSpace = 4,
+  kQuota = 5,
+  kDeclined = 6,
+  kParentMissing = 7,
+  kKeyMismatch = 8,
+};
+
+// Blocks to reserve, consecutive in one prompt. Keys were recomputed by the caller of the store (see
+// reserve_plan.h): `mismatch_at` is the first whose key is another.
+struct ReserveQuery {
+  BlockKey scope_key;                // The scope's 16 bytes, entered after its parent.
+  std::optional<BlockKey> parent;    // Block before the first one; none: the prompt's first block.
+  bool parent_required = true;       // False under key scheme 2 when no parent was given.
+  std::vector<BlockKey> keys;
+  std::vector<uint32_t> tokens;      // keys.size() * block_tokens, or empty.
+  std::optional<size_t> mismatch_at;
+  absl::Duration ttl;                // Zero takes the default.
+};
+
+struct ReserveAnswer {
+  std::optional<TokenId> token;
+  std::vector<ReserveOutcome> outcomes;         // One a key.
+  std::vector<absl::Duration> in_progress_for;  // One a key; only of kInProgress.
+  absl::Duration retry_after;                   // Of kNoSpace and kQuota.
+  absl::Duration token_ttl;
+};
+
+// Consecutive layers of one part of a reservation's block, with their digests.
+struct SegmentRun {
+  uint32_t block = 0;  // Index in the reservation's keys.
+  uint32_t group = 0;
+  uint32_t slice = 0;
+  uint32_t layer = 0;
+  absl::InlinedVector<uint64_t, 4> digests;  // One a layer.
+};
+
+// Layers that a commit still misses.
+struct MissingRun {
+  uint32_t block = 0;
+  uint32_t group = 0;
+  uint32_t slice = 0;
+  uint32_t layer = 0;
+  uint32_t layers = 0;
+};
+
+struct CommitAnswer {
+  uint32_t blocks_present = 0;
+  std::vector<MissingRun> missing;  // At most kMissingRunsMax.
+  bool complete = false;
+  // By index of the run in the call; refused ones only.
+  std::vector<std::pair<uint32_t, absl::Status>> errors;
+};
+
+// One piece of a Write frame.
+struct WritePiece {
+  SegmentRun run;
+  uint32_t offset = 0;  // Within the segment; not 0 or short only with one digest.
+  uint32_t length = 0;
+};
+
+struct RegisteredNamespace {
+  Fingerprint fingerprint;
+  bool created = false;
+  uint64_t block_bytes = 0;
+};
+
+struct RemovedBlocks {
+  uint64_t epoch = 0;  // Of a retirement.
+  uint64_t blocks = 0;
+  uint64_t pinned_bytes = 0;
+};
+
+struct NamespaceStatus {
+  Fingerprint fingerprint;
+  std::string name;
+  std::string model;
+  uint32_t block_tokens = 0;
+  uint64_t block_bytes = 0;
+  uint64_t blocks = 0;
+};
+
+struct TenantStatus {
+  std::string tenant;
+  uint64_t charged_bytes = 0;
+  uint64_t leased_bytes = 0;
+  uint64_t reserved_bytes = 0;
+};
+
+struct StoreStatus {
+  uint64_t host_bytes = 0;
+  uint64_t host_used_bytes = 0;
+  uint64_t pinned_bytes = 0;
+  uint64_t reserved_bytes = 0;
+  uint64_t index_bytes = 0;
+  uint64_t blocks = 0;
+  uint64_t pins = 0;
+  uint32_t leases = 0;
+  uint32_t tokens = 0;
+  uint32_t watchers = 0;
+};
+
+}  // namespace cairn::node

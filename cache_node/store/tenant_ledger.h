@@ -1,0 +1,82 @@
+// TenantLedger: who is charged for how many bytes, and the budgets that refuse more.
+//
+// A Charge is taken with a slot and given back with it, whatever happened to the block in between
+// (reserved, present, gone but pinned): a slot's bytes are in exactly one charge. Leased and reserved
+// bytes are counted beside it against budgets. Not thread-safe: under the store's lock. A Charge must
+// not outlive the ledger.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "cache_node/tiers/slot_class.h"
+
+namespace cairn::node {
+
+class TenantLedger {
+ public:
+  static constexpr uint32_t kTenantsMax = 65536;
+
+  struct Budgets {
+    uint64_t leased_bytes_max = 0;    // Over all tenants.
+    uint64_t reserved_bytes_max = 0;  // Over all tenants.
+  };
+  struct Usage {
+    uint64_t charged_bytes = 0;
+    uint64_t leased_bytes = 0;
+    uint64_t reserved_bytes = 0;
+  };
+
+  // Move-only. Gives its bytes back when destroyed.
+  class Charge {
+   public:
+    Charge() = default;
+    Charge(Charge&& other) noexcept;
+    Charge& operator=(Charge&& other) noexcept;
+    ~Charge();
+    uint64_t bytes() const { return bytes_; }
+
+   private:
+    friend class TenantLedger;
+    Charge(TenantLedger* ledger, TenantIndex tenant, uint64_t bytes);
+    TenantLedger* ledger_ = nullptr;
+    TenantIndex tenant_ = 0;
+    uint64_t bytes_ = 0;
+  };
+
+  explicit TenantLedger(const Budgets& budgets);
+
+  // The tenant's number, given out on first sight; 0 when kTenantsMax are known already.
+  TenantIndex IndexOf(absl::string_view tenant);
+  // 0 for a tenant never seen.
+  TenantIndex Find(absl::string_view tenant) const;
+  const std::string& NameOf(TenantIndex tenant) const;
+
+  Charge Take(TenantIndex tenant, uint64_t bytes);
+
+  // False, and nothing is counted, when the budget would be exceeded.
+  bool TryLease(TenantIndex tenant, uint64_t bytes);
+  void EndLease(TenantIndex tenant, uint64_t bytes);
+  bool TryReserve(TenantIndex tenant, uint64_t bytes);
+  void EndReserve(TenantIndex tenant, uint64_t bytes);
+
+  Usage UsageOf(TenantIndex tenant) const;
+  Usage Total() const { return total_; }
+  // Numbers run from 1 to this.
+  uint32_t tenant_count() const;
+
+ private:
+  struct Account {
+    std::string name;
+    Usage usage;
+  };
+  const Budgets budgets_;
+  Usage total_;
+  std::vector<Account> accounts_;  // By number; 0 is unused.
+  absl::flat_hash_map<std::string, TenantIndex> numbers_;
+};
+
+}  // namespace cairn::node
