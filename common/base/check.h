@@ -1,8 +1,8 @@
 // CAIRN_CHECK: our own invariants, always on.
 //
-// A failed check prints the place, the condition and an optional message to stderr and aborts. Use it
-// for what only a bug of ours can break, never for bytes that came from outside the process: those
-// get an absl::Status. (Debian's Abseil has no absl/log/check.h.)
+// A failed check prints the place, the condition and an optional message to stderr and aborts. Use
+// it for what only a bug of ours can break, never for bytes that came from outside the process:
+// those get an absl::Status. (Debian's Abseil has no absl/log/check.h.)
 #pragma once
 
 #include "absl/strings/string_view.h"
@@ -14,19 +14,20 @@ namespace cairn {
 
 }  // namespace cairn
 
-#define CAIRN_CHECK(condition)                                    \
-  (__builtin_expect(static_cast<bool>(condition), true)           \
-       ? static_cast<void>(0)                                     \
+#define CAIRN_CHECK(condition)                          \
+  (__builtin_expect(static_cast<bool>(condition), true) \
+       ? static_cast<void>(0)                           \
        : ::cairn::CheckFailed(__FILE__, __LINE__, #condition, {}))
 
-// As CAIRN_CHECK; `message` (anything that converts to absl::string_view) is evaluated on failure only.
-#define CAIRN_CHECK_MSG(condition, message)                       \
-  (__builtin_expect(static_cast<bool>(condition), true)           \
-       ? static_cast<void>(0)                                     \
+// As CAIRN_CHECK; `message` (anything that converts to absl::string_view) is evaluated on failure
+// only.
+#define CAIRN_CHECK_MSG(condition, message)             \
+  (__builtin_expect(static_cast<bool>(condition), true) \
+       ? static_cast<void>(0)                           \
        : ::cairn::CheckFailed(__FILE__, __LINE__, #condition, (message)))
 
-#define CAIRN_CHECK_OK(expression)                                \
-  do {                                                            \
-    const auto& cairn_check_status = (expression);                \
+#define CAIRN_CHECK_OK(expression)                                           \
+  do {                                                                       \
+    const auto& cairn_check_status = (expression);                           \
     CAIRN_CHECK_MSG(cairn_check_status.ok(), cairn_check_status.ToString()); \
   } while (false)
