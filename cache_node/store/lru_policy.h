@@ -1,16 +1,17 @@
 // LruPolicy: the least recently used block goes first; of one request's blocks the deepest first;
 // orphans before all.
 //
-// Admits everything. O(log n) a call, memory for each block that may go.
+// Admits everything. O(log n) a call; memory for each block that it knows, so that a thousand slot
+// classes cost no more than one. A use with an older stamp than the last changes nothing.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <tuple>
-#include <vector>
 
 #include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "cache_node/store/eviction_policy.h"
 
 namespace cairn::node {
@@ -29,7 +30,6 @@ class LruPolicy final : public EvictionPolicy {
 
  private:
   struct State {
-    bool known = false;
     bool may_go = false;
     bool orphaned = false;
     uint32_t depth = 0;
@@ -43,8 +43,8 @@ class LruPolicy final : public EvictionPolicy {
   template <typename Change>
   void Rerank(BlockHandle block, Change change);
 
-  std::vector<State> states_;  // By handle.
-  absl::btree_set<Rank> may_go_;
+  absl::flat_hash_map<BlockHandle, State> states_;
+  absl::btree_set<Rank> may_go_;  // Holds the rank of each state with may_go, and no other.
 };
 
 class LruPolicyFactory final : public EvictionPolicyFactory {

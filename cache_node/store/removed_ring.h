@@ -1,10 +1,12 @@
 // RemovedRing: the last blocks that left, so that a miss can say "evicted" and not "never seen".
 //
-// A bounded ring with a map beside it; the oldest memory is forgotten first. A key that is put again
-// is forgotten at once. Not thread-safe: under the store's lock.
+// A bounded ring with a map beside it; the oldest memory is forgotten first. A key that is put
+// again is forgotten at once. Not thread-safe: under the store's lock. All calls are O(1).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -18,9 +20,13 @@ using PartitionIndex = uint32_t;
 
 class RemovedRing {
  public:
-  // `entries_max` is positive; takes about 64 bytes for each.
+  // Upper bound of the memory that one entry takes, for the printed sum.
+  static constexpr size_t kBytesPerEntry = 96;
+
+  // `entries_max` is positive and below 2^32. Takes all of its memory at once.
   explicit RemovedRing(size_t entries_max);
 
+  // The latest reason of a key wins.
   void Remember(PartitionIndex partition, const BlockKey& key, RemovalReason reason);
   void Forget(PartitionIndex partition, const BlockKey& key);
   // kNone: not remembered.
@@ -39,11 +45,11 @@ class RemovedRing {
   };
   struct Memory {
     RemovalReason reason = RemovalReason::kNone;
-    size_t place = 0;  // In the ring; a place that was overwritten does not erase a newer memory.
+    uint32_t place = 0;  // In the ring; a place that was overwritten does not erase a newer memory.
   };
 
-  std::vector<Id> ring_;
   const size_t entries_max_;
+  std::vector<Id> ring_;
   size_t next_ = 0;
   absl::flat_hash_map<Id, Memory> reasons_;
 };

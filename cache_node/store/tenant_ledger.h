@@ -1,9 +1,9 @@
 // TenantLedger: who is charged for how many bytes, and the budgets that refuse more.
 //
 // A Charge is taken with a slot and given back with it, whatever happened to the block in between
-// (reserved, present, gone but pinned): a slot's bytes are in exactly one charge. Leased and reserved
-// bytes are counted beside it against budgets. Not thread-safe: under the store's lock. A Charge must
-// not outlive the ledger.
+// (reserved, present, gone but pinned): a slot's bytes are in exactly one charge. Leased and
+// reserved bytes are counted beside it against budgets. Not thread-safe: under the store's lock. A
+// Charge must not outlive the ledger.
 #pragma once
 
 #include <cstdint>
@@ -48,16 +48,24 @@ class TenantLedger {
   };
 
   explicit TenantLedger(const Budgets& budgets);
+  // All charges were given back before.
+  ~TenantLedger();
+  TenantLedger(const TenantLedger&) = delete;
+  TenantLedger& operator=(const TenantLedger&) = delete;
 
-  // The tenant's number, given out on first sight; 0 when kTenantsMax are known already.
+  // The tenant's number, given out on first sight and kept for good; 0 when kTenantsMax are known
+  // already.
   TenantIndex IndexOf(absl::string_view tenant);
   // 0 for a tenant never seen.
   TenantIndex Find(absl::string_view tenant) const;
+  // The reference lives until the next IndexOf.
   const std::string& NameOf(TenantIndex tenant) const;
 
+  // A tenant below is one that IndexOf gave out.
   Charge Take(TenantIndex tenant, uint64_t bytes);
 
-  // False, and nothing is counted, when the budget would be exceeded.
+  // False, and nothing is counted, when the budget would be exceeded. What is ended was counted
+  // before.
   bool TryLease(TenantIndex tenant, uint64_t bytes);
   void EndLease(TenantIndex tenant, uint64_t bytes);
   bool TryReserve(TenantIndex tenant, uint64_t bytes);
@@ -73,6 +81,10 @@ class TenantLedger {
     std::string name;
     Usage usage;
   };
+  Account& AccountOf(TenantIndex tenant);
+  const Account& AccountOf(TenantIndex tenant) const;
+  void GiveBack(TenantIndex tenant, uint64_t bytes);
+
   const Budgets budgets_;
   Usage total_;
   std::vector<Account> accounts_;  // By number; 0 is unused.

@@ -1,21 +1,25 @@
 // HostMemory: the host tier's pool, cut into memory segments and those into slots.
 //
-// The pool is a list of memfd memory segments of one size (pool/16, at most 256 MiB), mapped writable,
-// touched, then sealed (SHRINK, GROW, FUTURE_WRITE, SEAL). Each belongs to one slot class, that is one
-// tenant and one slot size; a slot holds one whole block. A segment that changes class is made anew, as
-// a new memfd under an id never used again, so no tenant ever maps what was another's.
+// The pool is a list of memfd memory segments of one size (pool/16, at most 256 MiB), mapped
+// writable, touched, then sealed (SHRINK, GROW, FUTURE_WRITE, SEAL). Each belongs to one slot
+// class, that is one tenant and one slot size; a slot holds one whole block. A segment that changes
+// class is made anew, as a new memfd under an id never used again, so no tenant ever maps what was
+// another's.
 //
-// Not thread-safe: the store calls it under its lock. Exceptions are said: MakeSegment, which does the
-// slow work, is static and runs outside; and a slot's bytes may be read and written without the lock
-// for as long as the slot is held, since a held slot's segment is never unmapped.
+// Not thread-safe: the store calls it under its lock. Exceptions are said: MakeSegment, which does
+// the slow work, is static and runs outside; and a slot's bytes may be read and written without the
+// lock for as long as the slot is held, since a held slot's segment is never unmapped (Bytes
+// itself, which finds them, is called under the lock).
 //
-// It does not evict: it says what is free, and which segments could change class (SegmentsInfo).
+// Allocate and Free are O(1) (amortized). A segment whose last slot is freed keeps its class until
+// it is remade. A failed CHECK says that the caller freed a slot twice, or remade a segment in use.
+//
+// It does not evict: it says what is free, and which segments could change class (Info).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -32,12 +36,13 @@ class HostMemory {
   static constexpr uint32_t kSegmentsAtLeast = 16;
 
   struct SegmentInfo {
-    uint32_t index = 0;  // Position in the pool, stable.
-    uint64_t id = 0;     // Never used again by another mapping.
+    uint32_t index = 0;    // Position in the pool, stable.
+    uint64_t id = 0;       // Never used again by another mapping.
     SlotClass slot_class;  // tenant 0 and size 0: fresh, of no class yet.
-    uint32_t slots = 0;
+    uint32_t slots = 0;    // 0 without a class.
     uint32_t slots_used = 0;
     bool in_remake = false;
+    bool missing = false;  // Its last remake failed: no memory is behind it.
   };
 
   // Creates, touches and seals the whole pool. INVALID_ARGUMENT when `pool_bytes` is below
@@ -45,27 +50,32 @@ class HostMemory {
   static absl::StatusOr<std::unique_ptr<HostMemory>> Create(uint64_t pool_bytes);
   ~HostMemory();
 
+  // Of all segments but the missing ones: what `pool_bytes` allowed, rounded down to whole
+  // segments.
   uint64_t pool_bytes() const;
   uint64_t segment_bytes() const;
 
   // A free slot of the class, from a segment that already has it or from a fresh one. Nothing: the
-  // caller evicts, or lets a segment change class.
+  // caller evicts, or lets a segment change class. Never anything when a slot is larger than a
+  // segment. The slot's bytes are what its last holder left.
   std::optional<SlotRef> Allocate(const SlotClass& slot_class);
   // Raises the slot's generation: what was leased there is no longer there.
   void Free(SlotRef slot);
 
   absl::Span<uint8_t> Bytes(SlotRef slot) const;
+  // Rises with each Free of the slot and each remake of its segment; never repeats for one SlotRef.
   uint64_t Generation(SlotRef slot) const;
 
   uint32_t segment_count() const;
   SegmentInfo Info(uint32_t index) const;
   uint64_t used_bytes() const;  // Of slots held.
 
-  // Change of class, in three steps. The segment has no slot in use. From BeginRemake to FinishRemake
-  // nothing is allocated from it.
+  // Change of class, in three steps. The segment has no slot in use. From BeginRemake to
+  // FinishRemake nothing is allocated from it.
   //   1. under the lock: takes the old mapping out;
   //   2. outside: the caller destroys it (unmaps) and calls MakeSegment;
-  //   3. under the lock: puts the new one in, fresh, and on failure puts in nothing: the pool shrinks
+  //   3. under the lock: puts the new one in, fresh, and on failure puts in nothing: the pool
+  //   shrinks
   //      by one segment, which Info shows as slots 0, and the next BeginRemake of it tries again.
   std::unique_ptr<MemorySegment> BeginRemake(uint32_t index);
   static absl::StatusOr<std::unique_ptr<MemorySegment>> MakeSegment(uint64_t bytes);
@@ -75,12 +85,15 @@ class HostMemory {
   struct Segment;
   HostMemory(uint64_t segment_bytes, std::vector<std::unique_ptr<MemorySegment>> segments);
   void AssignClass(uint32_t index, const SlotClass& slot_class);
+  Segment& HeldSegment(SlotRef slot) const;
 
   const uint64_t segment_bytes_;
+  uint32_t missing_ = 0;
   uint64_t next_id_ = 1;
   uint64_t used_bytes_ = 0;
   std::vector<std::unique_ptr<Segment>> segments_;
-  // Segments of a class that have a free slot.
+  std::vector<uint32_t> fresh_;
+  // Segments of a class that have a free slot; no entry is empty.
   absl::flat_hash_map<SlotClass, std::vector<uint32_t>> with_free_slots_;
 };
 

@@ -1,7 +1,9 @@
 // MemorySegment: one sealed memfd, mapped writable by this process.
 //
-// Owns the descriptor and the mapping. The descriptor can be passed to readers: it is sealed against
-// shrinking, growing, further writable mappings and further seals.
+// Owns the descriptor and the mapping. The descriptor can be passed to readers: it is sealed
+// against shrinking, growing, further writable mappings and further seals. Fresh memory is zero,
+// and all of it is there: a write into it never finds the machine out of memory. Thread-safe as
+// plain memory is.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +16,13 @@ namespace cairn::node {
 
 class MemorySegment {
  public:
-  // Creates, maps, touches and seals. `bytes` is a multiple of the page size. RESOURCE_EXHAUSTED when
-  // the kernel refuses memory or descriptors.
+  // Creates, maps, touches and seals. INVALID_ARGUMENT when `bytes` is not a positive multiple of
+  // the page size; RESOURCE_EXHAUSTED when the kernel refuses memory or descriptors;
+  // FAILED_PRECONDITION when it is too old for the seals. It does not look at the cgroup's limit,
+  // beyond which the kernel may kill rather than refuse: who configures the pool checks that
+  // before.
   static absl::StatusOr<std::unique_ptr<MemorySegment>> Make(uint64_t bytes);
+  static uint64_t PageBytes();
   ~MemorySegment();
 
   MemorySegment(const MemorySegment&) = delete;
@@ -26,10 +32,10 @@ class MemorySegment {
   absl::Span<uint8_t> bytes() const { return bytes_; }
 
  private:
-  MemorySegment(int fd, absl::Span<uint8_t> bytes) : fd_(fd), bytes_(bytes) {}
+  explicit MemorySegment(int fd) : fd_(fd) {}
 
   const int fd_;
-  const absl::Span<uint8_t> bytes_;
+  absl::Span<uint8_t> bytes_;
 };
 
 }  // namespace cairn::node

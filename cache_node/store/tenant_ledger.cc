@@ -1,0 +1,110 @@
+#include "cache_node/store/tenant_ledger.h"
+
+#include <utility>
+
+#include "common/base/check.h"
+
+namespace cairn::node {
+
+TenantLedger::Charge::Charge(TenantLedger* ledger, TenantIndex tenant, uint64_t bytes)
+    : ledger_(ledger), tenant_(tenant), bytes_(bytes) {}
+
+TenantLedger::Charge::Charge(Charge&& other) noexcept
+    : ledger_(std::exchange(other.ledger_, nullptr)),
+      tenant_(std::exchange(other.tenant_, 0)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+TenantLedger::Charge& TenantLedger::Charge::operator=(Charge&& other) noexcept {
+  Charge taken(std::move(other));
+  std::swap(ledger_, taken.ledger_);
+  std::swap(tenant_, taken.tenant_);
+  std::swap(bytes_, taken.bytes_);
+  return *this;
+}
+
+TenantLedger::Charge::~Charge() {
+  if (ledger_ != nullptr) ledger_->GiveBack(tenant_, bytes_);
+}
+
+TenantLedger::TenantLedger(const Budgets& budgets) : budgets_(budgets), accounts_(1) {}
+
+TenantLedger::~TenantLedger() { CAIRN_CHECK(total_.charged_bytes == 0); }
+
+TenantIndex TenantLedger::IndexOf(absl::string_view tenant) {
+  const TenantIndex known = Find(tenant);
+  if (known != 0 || accounts_.size() > kTenantsMax) return known;
+  const auto number = static_cast<TenantIndex>(accounts_.size());
+  accounts_.push_back({std::string(tenant), {}});
+  numbers_.emplace(std::string(tenant), number);
+  return number;
+}
+
+TenantIndex TenantLedger::Find(absl::string_view tenant) const {
+  auto it = numbers_.find(tenant);
+  return it == numbers_.end() ? 0 : it->second;
+}
+
+const std::string& TenantLedger::NameOf(TenantIndex tenant) const { return AccountOf(tenant).name; }
+
+TenantLedger::Charge TenantLedger::Take(TenantIndex tenant, uint64_t bytes) {
+  AccountOf(tenant).usage.charged_bytes += bytes;
+  total_.charged_bytes += bytes;
+  return Charge(this, tenant, bytes);
+}
+
+void TenantLedger::GiveBack(TenantIndex tenant, uint64_t bytes) {
+  Usage& usage = AccountOf(tenant).usage;
+  CAIRN_CHECK(usage.charged_bytes >= bytes && total_.charged_bytes >= bytes);
+  usage.charged_bytes -= bytes;
+  total_.charged_bytes -= bytes;
+}
+
+bool TenantLedger::TryLease(TenantIndex tenant, uint64_t bytes) {
+  Usage& usage = AccountOf(tenant).usage;
+  CAIRN_CHECK(total_.leased_bytes <= budgets_.leased_bytes_max);
+  if (bytes > budgets_.leased_bytes_max - total_.leased_bytes) return false;
+  usage.leased_bytes += bytes;
+  total_.leased_bytes += bytes;
+  return true;
+}
+
+void TenantLedger::EndLease(TenantIndex tenant, uint64_t bytes) {
+  Usage& usage = AccountOf(tenant).usage;
+  CAIRN_CHECK(usage.leased_bytes >= bytes && total_.leased_bytes >= bytes);
+  usage.leased_bytes -= bytes;
+  total_.leased_bytes -= bytes;
+}
+
+bool TenantLedger::TryReserve(TenantIndex tenant, uint64_t bytes) {
+  Usage& usage = AccountOf(tenant).usage;
+  CAIRN_CHECK(total_.reserved_bytes <= budgets_.reserved_bytes_max);
+  if (bytes > budgets_.reserved_bytes_max - total_.reserved_bytes) return false;
+  usage.reserved_bytes += bytes;
+  total_.reserved_bytes += bytes;
+  return true;
+}
+
+void TenantLedger::EndReserve(TenantIndex tenant, uint64_t bytes) {
+  Usage& usage = AccountOf(tenant).usage;
+  CAIRN_CHECK(usage.reserved_bytes >= bytes && total_.reserved_bytes >= bytes);
+  usage.reserved_bytes -= bytes;
+  total_.reserved_bytes -= bytes;
+}
+
+TenantLedger::Usage TenantLedger::UsageOf(TenantIndex tenant) const {
+  return AccountOf(tenant).usage;
+}
+
+uint32_t TenantLedger::tenant_count() const { return static_cast<uint32_t>(accounts_.size() - 1); }
+
+TenantLedger::Account& TenantLedger::AccountOf(TenantIndex tenant) {
+  CAIRN_CHECK(tenant != 0 && tenant < accounts_.size());
+  return accounts_[tenant];
+}
+
+const TenantLedger::Account& TenantLedger::AccountOf(TenantIndex tenant) const {
+  CAIRN_CHECK(tenant != 0 && tenant < accounts_.size());
+  return accounts_[tenant];
+}
+
+}  // namespace cairn::node
