@@ -52,7 +52,7 @@ BlockKey Sha256BlockHasher::Block(const BlockKey& parent, absl::Span<const uint3
   uint8_t* end = Put(buffer, kBlockDomain.data(), kBlockDomain.size());
   end = Put(end, parent.bytes.data(), kKeyBytes);
   end = PutU32(end, tokens.size());
-  if (Sha256PaddedBytes(message_bytes) <= kStackBytes) {
+  if (message_bytes + kSha256PaddingBytesMax <= kStackBytes) {
     end = Put(end, tokens.data(), tokens_bytes);
     end = PutU32(end, extra.size());
     end = Put(end, extra.data(), extra.size());

@@ -42,8 +42,9 @@ Sha256Digest Sha256OfPieces(absl::Span<const absl::string_view> pieces) {
 
 Sha256Digest Sha256InPlace(uint8_t* buffer, size_t message_bytes) {
   const size_t padded_bytes = Sha256PaddedBytes(message_bytes);
+  // Always as much as padding can take: a constant size compiles to a few stores.
+  std::memset(buffer + message_bytes, 0, kSha256PaddingBytesMax);
   buffer[message_bytes] = 0x80;
-  std::memset(buffer + message_bytes + 1, 0, padded_bytes - message_bytes - 9);
   StoreBigEndian64(buffer + padded_bytes - 8, uint64_t{message_bytes} * 8);
 
   // SHA256_Init would clear the whole context, and SHA256_Final pad once more: whole compressions

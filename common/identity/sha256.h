@@ -23,14 +23,17 @@ constexpr size_t Sha256PaddedBytes(size_t message_bytes) {
   return (message_bytes + 9 + kSha256BlockBytes - 1) / kSha256BlockBytes * kSha256BlockBytes;
 }
 
+// The most that padding adds.
+inline constexpr size_t kSha256PaddingBytesMax = kSha256BlockBytes + 8;
+
 // Digest of one message.
 Sha256Digest Sha256(absl::string_view message);
 
 // Digest of a message given in pieces, as if they were one.
 Sha256Digest Sha256OfPieces(absl::Span<const absl::string_view> pieces);
 
-// Digest of the `message_bytes` at `buffer`, which has room for Sha256PaddedBytes(message_bytes):
-// the padding is written behind the message, so that nothing is copied.
+// Digest of the `message_bytes` at `buffer`, which has room for kSha256PaddingBytesMax more: the padding
+// is written behind the message, so that nothing is copied.
 Sha256Digest Sha256InPlace(uint8_t* buffer, size_t message_bytes);
 
 }  // namespace cairn

@@ -1,0 +1,14 @@
+#include "tests/bench/suites.h"
+
+namespace cairn::bench {
+namespace {
+
+constexpr Suite kSuites[] = {
+    {"hash", "block keys (key scheme 1) against bare SHA-256", RunHashSuite},
+};
+
+}  // namespace
+
+absl::Span<const Suite> AllSuites() { return kSuites; }
+
+}  // namespace cairn::bench
