@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <limits>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -46,7 +47,7 @@ uint64_t MemorySegment::PageBytes() {
 }
 
 absl::StatusOr<std::unique_ptr<MemorySegment>> MemorySegment::Make(uint64_t bytes) {
-  if (bytes == 0 || bytes % PageBytes() != 0) {
+  if (bytes == 0 || bytes % PageBytes() != 0 || bytes > std::numeric_limits<off_t>::max()) {
     return absl::InvalidArgumentError(absl::StrCat("a memory segment of ", bytes,
                                                    " bytes: give a positive multiple of the page, ",
                                                    PageBytes(), " bytes"));
