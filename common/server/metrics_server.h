@@ -1,0 +1,43 @@
+// MetricsServer: serves one Metrics over HTTP as /metrics, for Prometheus to scrape.
+//
+// Plain HTTP without authentication: bind it to loopback, or to a network that only the monitoring
+// reaches. Serves from construction to destruction on two threads of its own. The Metrics must
+// outlive it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/metrics/metrics.h"
+
+namespace prometheus {
+class Exposer;
+}
+
+namespace cairn {
+
+class MetricsServer {
+ public:
+  // Listens on `address`, "host:port" with a numeric host ("localhost" is 127.0.0.1) or
+  // "[v6]:port"; port 0 takes a free one. INVALID_ARGUMENT for an address that is none,
+  // FAILED_PRECONDITION where it cannot be bound; both name it.
+  static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const Metrics& metrics,
+                                                              absl::string_view address);
+  ~MetricsServer();
+
+  MetricsServer(const MetricsServer&) = delete;
+  MetricsServer& operator=(const MetricsServer&) = delete;
+
+  // As bound, also for port 0.
+  int port() const { return port_; }
+
+ private:
+  MetricsServer(std::unique_ptr<prometheus::Exposer> exposer, int port);
+
+  const std::unique_ptr<prometheus::Exposer> exposer_;
+  const int port_;
+};
+
+}  // namespace cairn
