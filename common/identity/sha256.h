@@ -32,8 +32,8 @@ Sha256Digest Sha256(absl::string_view message);
 // Digest of a message given in pieces, as if they were one.
 Sha256Digest Sha256OfPieces(absl::Span<const absl::string_view> pieces);
 
-// Digest of the `message_bytes` at `buffer`, which has room for kSha256PaddingBytesMax more: padding
-// is written behind the message, so that nothing is copied.
+// Digest of the `message_bytes` at `buffer`, which has room for kSha256PaddingBytesMax more:
+// padding is written behind the message, so that nothing is copied.
 Sha256Digest Sha256InPlace(uint8_t* buffer, size_t message_bytes);
 
 }  // namespace cairn
