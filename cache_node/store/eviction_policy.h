@@ -1,8 +1,8 @@
 // EvictionPolicy: which block makes room. One instance a slot class; a new policy is one new file.
 //
-// The store tells it what blocks there are and which may go; it answers who goes first. A block may go
-// when it is present, unpinned, and no child of its scope or reservation hangs on it: so children
-// leave before parents whatever the policy prefers.
+// The store tells it what blocks there are and which may go; it answers who goes first. A block may
+// go when it is present, unpinned, and no child of its scope or reservation hangs on it: so
+// children leave before parents whatever the policy prefers.
 //
 // Not thread-safe: called under the store's lock, and each call is at most O(log n).
 #pragma once
