@@ -120,8 +120,7 @@ bool ListenAddress::IsLoopback() const {
 
 std::string ListenAddress::HostPort() const {
   CAIRN_CHECK(!is_unix());
-  return absl::StrContains(host_, ':') ? absl::StrCat("[", host_, "]:", port_)
-                                       : absl::StrCat(host_, ":", port_);
+  return is_ipv6() ? absl::StrCat("[", host_, "]:", port_) : absl::StrCat(host_, ":", port_);
 }
 
 std::string ListenAddress::ToString() const {

@@ -18,6 +18,7 @@ class ListenAddress {
   static absl::StatusOr<ListenAddress> Parse(absl::string_view text);
 
   bool is_unix() const { return !path_.empty(); }
+  bool is_ipv6() const { return host_.find(':') != std::string::npos; }
   // Whether only processes of this machine reach it.
   bool IsLoopback() const;
 

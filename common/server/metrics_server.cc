@@ -32,8 +32,9 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const Metric
                                                                     absl::string_view address) {
   absl::StatusOr<ListenAddress> parsed = ListenAddress::Parse(address);
   if (!parsed.ok()) return parsed.status();
-  if (parsed->is_unix()) {
-    return absl::InvalidArgumentError(absl::StrCat(address, ": metrics need a host:port"));
+  if (parsed->is_unix() || parsed->is_ipv6()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(address, ": metrics are served on an IPv4 host:port only"));
   }
   // The HTTP server says only that it failed; this says why.
   if (absl::Status status = ProbeBind(*parsed); !status.ok()) return status;

@@ -20,9 +20,9 @@ namespace cairn {
 
 class MetricsServer {
  public:
-  // Listens on `address`, "host:port" with a numeric host ("localhost" is 127.0.0.1) or
-  // "[v6]:port"; port 0 takes a free one. INVALID_ARGUMENT for an address that is none,
-  // FAILED_PRECONDITION where it cannot be bound; both name it.
+  // Listens on `address`, "host:port" with a numeric IPv4 host ("localhost" is 127.0.0.1); port 0
+  // takes a free one. INVALID_ARGUMENT for an address that is none (Debian builds the HTTP library
+  // without IPv6), FAILED_PRECONDITION where it cannot be bound; both name it.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const Metrics& metrics,
                                                               absl::string_view address);
   ~MetricsServer();

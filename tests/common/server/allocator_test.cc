@@ -1,0 +1,53 @@
+// Tunes this process's allocator, takes and frees much memory in many threads as a burst of
+// connections does, and reads what stays resident from /proc/self/statm.
+#include "common/server/allocator.h"
+
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+
+namespace cairn {
+namespace {
+
+uint64_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t size_pages = 0, resident_pages = 0;
+  statm >> size_pages >> resident_pages;
+  return resident_pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Holds `bytes` in slices of 64 KiB, as gRPC reads them, and frees them in the order they came.
+void Burst(size_t bytes) {
+  constexpr size_t kSliceBytes = 64 << 10;
+  std::vector<std::unique_ptr<char[]>> slices;
+  for (size_t done = 0; done < bytes; done += kSliceBytes) {
+    slices.push_back(std::make_unique<char[]>(kSliceBytes));
+    std::memset(slices.back().get(), 1, kSliceBytes);
+  }
+}
+
+TEST(AllocatorTest, WhatABurstLeavesBehindIsWithinTheBound) {
+  if (!TuneAllocator()) GTEST_SKIP() << "a sanitizer's allocator takes no settings";
+  const uint64_t before = ResidentBytes();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 16; ++i) threads.emplace_back([] { Burst(16 << 20); });
+  for (std::thread& thread : threads) thread.join();
+  constexpr uint64_t kElsewhere = 8 << 20;
+  const uint64_t after = ResidentBytes();
+  EXPECT_LE(after, before + AllocatorRetainedMax().bytes() + kElsewhere);
+}
+
+TEST(AllocatorTest, TheBoundIsOfAllHeapsTogether) {
+  constexpr AllocatorTuning kTuning = {
+      .arenas_max = 3, .trim_threshold = ByteSize::MiB(10), .top_pad = ByteSize::MiB(2)};
+  EXPECT_EQ(AllocatorRetainedMax(kTuning), ByteSize::MiB(36));
+}
+
+}  // namespace
+}  // namespace cairn
