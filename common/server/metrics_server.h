@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/metrics/metrics.h"
+#include "common/server/listen_address.h"
 
 namespace prometheus {
 class Exposer;
@@ -31,13 +32,13 @@ class MetricsServer {
   MetricsServer& operator=(const MetricsServer&) = delete;
 
   // As bound, also for port 0.
-  int port() const { return port_; }
+  int port() const { return address_.port(); }
 
  private:
-  MetricsServer(std::unique_ptr<prometheus::Exposer> exposer, int port);
+  MetricsServer(std::unique_ptr<prometheus::Exposer> exposer, ListenAddress address);
 
-  const std::unique_ptr<prometheus::Exposer> exposer_;
-  const int port_;
+  std::unique_ptr<prometheus::Exposer> exposer_;
+  const ListenAddress address_;
 };
 
 }  // namespace cairn

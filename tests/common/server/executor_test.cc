@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 
@@ -98,13 +99,13 @@ TEST(ExecutorTest, ATaskThatIsRefusedIsDestroyedUnrun) {
 
 TEST(ExecutorTest, BackgroundThreadsAreNicerThanTheirMaker) {
   const int mine = getpriority(PRIO_PROCESS, 0);
-  if (mine > 17) GTEST_SKIP() << "already as nice as can be";
   int theirs = 0;
   {
     Executor executor({.name = "spill", .threads = 1, .queue_max = 1, .nice = 2});
     ASSERT_TRUE(executor.Submit([&] { theirs = getpriority(PRIO_PROCESS, 0); }).ok());
   }
-  EXPECT_EQ(theirs, mine + 2);
+  constexpr int kNicest = 19;
+  EXPECT_EQ(theirs, std::min(mine + 2, kNicest));
 }
 
 }  // namespace
