@@ -1,7 +1,6 @@
 #include "common/rpc/status_mapping.h"
 
 #include <string>
-#include <utility>
 
 #include "absl/strings/cord.h"
 #include "common/identity/frame.h"
@@ -35,11 +34,9 @@ std::string CleanMessage(absl::string_view message) {
 
 // `status` with the payloads that every status on the wire has.
 absl::Status Completed(absl::Status status) {
-  if (!ReasonOf(status)) {
-    status = WithReason(std::move(status), absl::StatusCodeToString(status.code()));
-  }
+  if (!ReasonOf(status)) status = WithReason(status, absl::StatusCodeToString(status.code()));
   if (absl::IsResourceExhausted(status) && !RetryAfter(status)) {
-    status = WithRetryAfter(std::move(status), kRetryDelayDefault);
+    status = WithRetryAfter(status, kRetryDelayDefault);
   }
   return status;
 }
