@@ -1,8 +1,8 @@
 // BlockPin: a block's bytes, held. While it lives its slot is neither freed nor reused, whatever
 // happens to the block (evicted never; deleted, retired, quarantined, lease over).
 //
-// Move-only; may be destroyed on any thread, at which moment it takes the store's lock for an instant.
-// Must not outlive the store.
+// Move-only; may be destroyed on any thread, at which moment it takes the store's lock for an
+// instant. Must not outlive the store.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class BlockPin {
   // Digest of each segment, by PayloadMap's segment index; valid where SegmentPresent.
   absl::Span<const uint64_t> digests() const;
   bool SegmentPresent(size_t segment_index) const;
-  // False once the namespace was retired, or the block deleted, cleared or quarantined: its bytes must
-  // not be handed out any more. Asked before each frame.
+  // False once the namespace was retired, or the block deleted, cleared or quarantined: its bytes
+  // must not be handed out any more. Asked before each frame.
   bool readable() const;
 
  private:

@@ -1,19 +1,20 @@
-// BlockStore: the blocks of one node, from reserve to removal. Knows no gRPC, no threads of its own and
-// no wall clock: time, randomness, memory, hashing and eviction come through the constructor.
+// BlockStore: the blocks of one node, from reserve to removal. Knows no gRPC, no threads of its own
+// and no wall clock: time, randomness, memory, hashing and eviction come through the constructor.
 //
-// What it keeps (DESIGN section 3): a reader gets committed bytes or a miss; nothing half written is
-// visible; a slot is not reused under a pin; only consecutive blocks count; everything is bounded and
-// every slot's bytes are charged to one tenant while it lives; tenants do not see each other (blocks
-// live in partitions, one a namespace and tenant; a lookup sees the caller's and the public one).
+// What it keeps (DESIGN section 3): a reader gets committed bytes or a miss; nothing half written
+// is visible; a slot is not reused under a pin; only consecutive blocks count; everything is
+// bounded and every slot's bytes are charged to one tenant while it lives; tenants do not see each
+// other (blocks live in partitions, one a namespace and tenant; a lookup sees the caller's and the
+// public one).
 //
 // Thread-safe. One lock guards all state; no call holds it for more than a bounded number of steps
-// (kStepsPerLock), so long calls let others in between. Bytes are copied and hashed outside the lock.
-// Blocking work that is said here (segment remake, hashing of a reported block) happens on the caller's
-// thread, outside the lock.
+// (kStepsPerLock), so long calls let others in between. Bytes are copied and hashed outside the
+// lock. Blocking work that is said here (segment remake, hashing of a reported block) happens on
+// the caller's thread, outside the lock.
 //
-// Miss reasons are states, not errors. ABORTED: token or lease unknown, expired or another tenant's, all
-// alike. FAILED_PRECONDITION: namespace unknown (on writes) or bound otherwise. RESOURCE_EXHAUSTED: a
-// bound, with a retry delay. INVALID_ARGUMENT: malformed.
+// Miss reasons are states, not errors. ABORTED: token or lease unknown, expired or another
+// tenant's, all alike. FAILED_PRECONDITION: namespace unknown (on writes) or bound otherwise.
+// RESOURCE_EXHAUSTED: a bound, with a retry delay. INVALID_ARGUMENT: malformed.
 #pragma once
 
 #include <functional>
@@ -99,8 +100,8 @@ class BlockStore {
                                             uint32_t reader, absl::Duration ttl);
   absl::StatusOr<LeaseStatus> EndLease(absl::string_view tenant, const LeaseId& lease,
                                        uint32_t reader, absl::Span<const uint32_t> usable_blocks);
-  // A pin of its own on one block: through a lease, which must hold the block, or by key alone (as a
-  // single-call read). Without a pin the state says why.
+  // A pin of its own on one block: through a lease, which must hold the block, or by key alone (as
+  // a single-call read). Without a pin the state says why.
   struct PinAnswer {
     BlockPin pin;
     BlockState state = BlockState::kNeverSeen;
@@ -114,10 +115,11 @@ class BlockStore {
   // `writer` names a stream: a segment begun in pieces is continued by the same writer, in order.
   absl::StatusOr<WriteClaim> BeginWrite(absl::string_view tenant, const TokenId& token,
                                         uint64_t writer, const WritePiece& piece);
-  // Hashes what landed at the destination (outside the lock) and takes it in; INVALID_ARGUMENT when a
-  // digest differs, and the segments are free to be written again.
+  // Hashes what landed at the destination (outside the lock) and takes it in; INVALID_ARGUMENT when
+  // a digest differs, and the segments are free to be written again.
   absl::Status FinishWrite(WriteClaim claim);
-  // The stream is over: segments that it began and did not finish are given back.
+  // The stream is over, and has no claim left: segments that it began and did not finish are given
+  // back.
   void EndWriter(const TokenId& token, uint64_t writer);
   absl::StatusOr<CommitAnswer> Commit(absl::string_view tenant, const TokenId& token,
                                       absl::Span<const SegmentRun> runs);
@@ -148,6 +150,10 @@ class BlockStore {
   // Fingerprint and block_tokens of a namespace that a record named.
   std::pair<Fingerprint, uint32_t> NamespaceOf(uint32_t namespace_index) const;
 
+  // O(n): whether all that the store counts agrees with what it holds; INTERNAL names what does
+  // not.
+  absl::Status Audit() const;
+
   // --- Numbers ---
   StoreStatus Status() const;
   std::vector<NamespaceStatus> Namespaces(absl::string_view tenant) const;
@@ -158,12 +164,31 @@ class BlockStore {
   friend class BlockPin;
   friend class WriteClaim;
 
+  // Holds the lock; after the unlock it says by the signals what has happened under it.
+  class ABSL_SCOPED_LOCKABLE Section {
+   public:
+    explicit Section(BlockStore* store) ABSL_EXCLUSIVE_LOCK_FUNCTION(store->mutex_);
+    ~Section() ABSL_UNLOCK_FUNCTION();
+    Section(const Section&) = delete;
+    Section& operator=(const Section&) = delete;
+
+   private:
+    BlockStore* const store_;
+  };
+
   void Unpin(BlockEntry* entry);
   void DropClaim(WriteClaim& claim);
+  // Until there are none, in sections of their own.
+  void RunChores();
+  // `done = step(state, now)` under the lock, again and again until done.
+  template <typename Step>
+  void RunSteps(const Step& step);
 
   const Options options_;
   const GuardedTime* const time_;
+  StoreCounters* const counters_;
   const Signals signals_;
+  const uint64_t segment_bytes_;
   mutable absl::Mutex mutex_;
   const std::unique_ptr<StoreState> state_ ABSL_PT_GUARDED_BY(mutex_);
 };

@@ -31,14 +31,14 @@ enum class BlockState : uint8_t {
 
 struct BlockAnswer {
   BlockState state = BlockState::kNeverSeen;
-  absl::Duration pending_for;  // kPending: since it was reserved.
+  absl::Duration pending_for = absl::ZeroDuration();  // kPending: since it was reserved.
 };
 
 // A prompt as keys of its full blocks. `tokens`, when not empty, are those blocks' tokens
 // (keys.size() * block_tokens of them) and are compared with the stored ones.
 struct PromptQuery {
   std::vector<BlockKey> keys;
-  std::vector<uint32_t> tokens;
+  std::vector<uint32_t> tokens = {};
 };
 
 struct LeaseWish {
@@ -48,8 +48,9 @@ struct LeaseWish {
 
 struct LookupQuery {
   std::vector<PromptQuery> prompts;
-  std::optional<LeaseWish> lease;
-  bool touch = false;  // Without a lease: counts as a use.
+  std::optional<LeaseWish> lease = std::nullopt;
+  bool touch = false;   // Without a lease: counts as a use.
+  bool counted = true;  // False: a probe of a call that waits; raises no lookup counters.
 };
 
 struct PromptAnswer {
@@ -67,6 +68,7 @@ struct LookupAnswer {
 };
 
 struct LeaseStatus {
+  Fingerprint fingerprint;  // Of the lookup.
   uint32_t readers = 0;
   uint32_t readers_ended = 0;
   std::vector<uint32_t> usable_blocks;  // By prompt.
@@ -86,16 +88,18 @@ enum class ReserveOutcome : uint8_t {
   kKeyMismatch = 8,
 };
 
-// Blocks to reserve, consecutive in one prompt. Keys were recomputed by the caller of the store (see
-// reserve_plan.h): `mismatch_at` is the first whose key is another.
+// Blocks to reserve, consecutive in one prompt. Keys were recomputed by the caller of the store
+// (see reserve_plan.h): `mismatch_at` is the first whose key is another.
 struct ReserveQuery {
-  BlockKey scope_key;                // The scope's 16 bytes, entered after its parent.
-  std::optional<BlockKey> parent;    // Block before the first one; none: the prompt's first block.
-  bool parent_required = true;       // False under key scheme 2 when no parent was given.
-  std::vector<BlockKey> keys;
-  std::vector<uint32_t> tokens;      // keys.size() * block_tokens, or empty.
+  BlockKey scope_digest;           // Whose blocks these are within the partition (scope_digest.h).
+  std::optional<BlockKey> parent;  // Block before the first one; none: the prompt's first block.
+  // The first block is the first of its scope, so its parent may be of another scope, and public.
+  // False: the parent is a block of this very scope.
+  bool enters_scope = true;
+  std::vector<BlockKey> keys;    // 1 to kBlocksPerReserveMax, no duplicates.
+  std::vector<uint32_t> tokens;  // keys.size() * block_tokens, or empty.
   std::optional<size_t> mismatch_at;
-  absl::Duration ttl;                // Zero takes the default.
+  absl::Duration ttl;  // Zero takes the default.
 };
 
 struct ReserveAnswer {

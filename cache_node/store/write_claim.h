@@ -1,12 +1,13 @@
-// WriteClaim: the right to fill the bytes of one piece of reserved segments. Move-only; pins the slot
-// past its token's expiry. Ends with BlockStore::FinishWrite, or, when destroyed before, gives its
-// segments back unwritten. May be destroyed on any thread. Must not outlive the store.
+// WriteClaim: the right to fill the bytes of one piece of reserved segments. Move-only; pins the
+// slot past its token's expiry. Ends with BlockStore::FinishWrite, or, when destroyed before, gives
+// its segments back unwritten. May be destroyed on any thread. Must not outlive the store.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "common/base/bytes16.h"
 
 namespace cairn::node {
 
@@ -20,16 +21,17 @@ class WriteClaim {
   WriteClaim& operator=(WriteClaim&& other) noexcept;
   ~WriteClaim();
 
+  // Whether the caller has bytes to deliver. False for an empty claim and when `already_in`.
   explicit operator bool() const { return entry_ != nullptr; }
 
-  // Where the piece's bytes go. Empty when all its segments are in already with these digests: the
-  // caller drops the bytes (`already_in`).
+  // Where the piece's bytes go. Empty when all its segments are in already with these digests
+  // (`already_in`): the caller drops the bytes, and FinishWrite of such a claim is OK.
   absl::Span<uint8_t> destination() const { return destination_; }
   bool already_in() const { return already_in_; }
 
  private:
   friend class BlockStore;
-  friend class WritePath;
+  friend struct WriteOperations;
 
   BlockStore* store_ = nullptr;
   BlockEntry* entry_ = nullptr;
@@ -37,11 +39,11 @@ class WriteClaim {
   bool already_in_ = false;
   size_t first_segment_ = 0;  // Index in the PayloadMap.
   size_t segments_ = 0;
-  bool completes_ = true;     // The last byte of its segments is in this piece.
-  uint32_t group_ = 0;
-  uint32_t slice_ = 0;
-  uint32_t layer_ = 0;
-  uint64_t writer_ = 0;
+  absl::Span<uint8_t> segment_bytes_;  // All bytes of those segments.
+  bool whole_ = true;                  // The piece is whole segments.
+  bool completes_ = true;              // The last byte of its segments is in this piece.
+  TokenId token_;
+  uint32_t block_ = 0;             // Index in the token's blocks.
   std::vector<uint64_t> digests_;  // Expected.
 };
 

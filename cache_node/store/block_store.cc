@@ -1,0 +1,249 @@
+// BlockStore: construction, locking, namespaces, time, feed and numbers.
+#include "cache_node/store/block_store.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cache_node/store/removal_operations.h"
+#include "cache_node/store/run_steps.h"
+#include "cache_node/store/store_state.h"
+#include "common/base/check.h"
+#include "common/base/hex.h"
+#include "common/identity/frame.h"
+
+namespace cairn::node {
+namespace {
+
+absl::Status UnknownNamespace(const Fingerprint& fingerprint) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("namespace ", ToHex(fingerprint.view()), " is not registered here"));
+}
+
+}  // namespace
+
+BlockStore::BlockStore(const Options& options, const GuardedTime* time, RandomSource* random,
+                       StoreCounters* counters, std::unique_ptr<HostMemory> memory,
+                       std::unique_ptr<EvictionPolicyFactory> policies, Signals signals)
+    : options_(options),
+      time_(time),
+      counters_(counters),
+      signals_(std::move(signals)),
+      segment_bytes_(memory->segment_bytes()),
+      state_(std::make_unique<StoreState>(options, random, counters, std::move(memory),
+                                          std::move(policies))) {}
+
+BlockStore::~BlockStore() = default;
+
+BlockStore::Section::Section(BlockStore* store) : store_(store) { store_->mutex_.Lock(); }
+
+BlockStore::Section::~Section() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  StoreState& state = *store_->state_;
+  const bool settled = std::exchange(state.settled, false);
+  std::vector<WatcherId> woken = state.feed.TakeWoken();
+  store_->mutex_.Unlock();
+  if (settled && store_->signals_.settled) store_->signals_.settled();
+  if (!woken.empty() && store_->signals_.feed) store_->signals_.feed(std::move(woken));
+}
+
+void BlockStore::RunChores() {
+  RunSteps([](StoreState* state, absl::Time now) {
+    state->RunChores(kStepsPerLock, now);
+    return !state->HasChores();
+  });
+}
+
+absl::StatusOr<RegisteredNamespace> BlockStore::RegisterNamespace(absl::string_view tenant,
+                                                                  absl::string_view name,
+                                                                  const Namespace& fields) {
+  if (name.empty()) return absl::InvalidArgumentError("the name of a namespace is empty");
+  if (absl::Status status = ValidateStringField("name", name); !status.ok()) return status;
+  const absl::StatusOr<Fingerprint> fingerprint = FingerprintOf(fields);
+  if (!fingerprint.ok()) return fingerprint.status();
+  const absl::StatusOr<PayloadMap> map = PayloadMap::Make(fields.layout);
+  if (!map.ok()) return map.status();
+  if (map->block_bytes() > segment_bytes_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a block of this layout takes ", map->block_bytes(),
+                     " bytes and a memory segment of this node holds ", segment_bytes_,
+                     ": give the node a larger host pool, or use smaller blocks"));
+  }
+  Section section(this);
+  const absl::StatusOr<NamespaceTable::Registration> registered =
+      state_->namespaces.Register(tenant, name, *fingerprint, fields, *map);
+  if (!registered.ok()) return registered.status();
+  if (registered->created) {
+    state_->feed.Record(FeedNamespace{.namespace_index = registered->record->index,
+                                      .tenant = std::string(tenant),
+                                      .name = std::string(name),
+                                      .retired = false});
+  }
+  return RegisteredNamespace{*fingerprint, registered->created, map->block_bytes()};
+}
+
+const PayloadMap* BlockStore::FindPayloadMap(const Fingerprint& fingerprint) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const NamespaceRecord* record = state_->namespaces.FindLive(fingerprint);
+  return record == nullptr ? nullptr : &record->map;
+}
+
+const Namespace* BlockStore::FindNamespace(const Fingerprint& fingerprint) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const NamespaceRecord* record = state_->namespaces.FindLive(fingerprint);
+  return record == nullptr ? nullptr : &record->fields;
+}
+
+absl::StatusOr<RemovedBlocks> BlockStore::RetireNamespace(const Fingerprint& fingerprint) {
+  std::vector<PartitionIndex> partitions;
+  uint64_t epoch = 0;
+  {
+    Section section(this);
+    NamespaceRecord* record = state_->namespaces.Find(fingerprint);
+    if (record == nullptr) return UnknownNamespace(fingerprint);
+    if (!record->retired) {
+      partitions = state_->namespaces.Retire(record);
+      for (const FeedNamespace& label : state_->namespaces.LabelsOf(*record)) {
+        state_->feed.Record(label);
+      }
+    }
+    epoch = record->epoch.load(std::memory_order_relaxed);
+    state_->settled = true;
+  }
+  RetireSweep sweep(std::move(partitions));
+  RunSteps([&sweep](StoreState* state, absl::Time) { return sweep.Step(state); });
+  RunChores();
+  RemovedBlocks removed = sweep.removed();
+  removed.epoch = epoch;
+  return removed;
+}
+
+absl::StatusOr<RemovedBlocks> BlockStore::ClearScope(absl::string_view tenant,
+                                                     const Fingerprint& fingerprint,
+                                                     const BlockKey& scope_digest) {
+  PartitionIndex partition = 0;
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    const NamespaceRecord* record = state_->namespaces.FindLive(fingerprint);
+    if (record == nullptr) return UnknownNamespace(fingerprint);
+    const TenantIndex index = state_->ledger.Find(tenant);
+    if (index != 0) partition = state_->namespaces.FindPartition(*record, index);
+  }
+  if (partition == 0) return RemovedBlocks{};
+  ClearSweep sweep(partition, scope_digest);
+  RunSteps([&sweep](StoreState* state, absl::Time) { return sweep.Step(state); });
+  RunChores();
+  return sweep.removed();
+}
+
+void BlockStore::Tick() {
+  RunSteps([](StoreState* state, absl::Time now) {
+    const bool more = state->StepExpiry(kStepsPerLock, now);
+    state->RunChores(kStepsPerLock, now);
+    return !more && !state->HasChores();
+  });
+}
+
+WatcherId BlockStore::AddWatcher() {
+  Section section(this);
+  return state_->feed.Add(state_->namespaces.LiveLabels());
+}
+
+void BlockStore::RemoveWatcher(WatcherId watcher) {
+  Section section(this);
+  state_->feed.Remove(watcher);
+}
+
+void BlockStore::ResyncWatcher(WatcherId watcher, const std::vector<uint32_t>& shards) {
+  Section section(this);
+  state_->feed.Resync(watcher, shards);
+}
+
+void BlockStore::QueueHeartbeat(WatcherId watcher) {
+  Section section(this);
+  state_->feed.QueueHeartbeat(watcher);
+}
+
+FeedMessage BlockStore::NextFeedMessage(WatcherId watcher) {
+  Section section(this);
+  FeedMessage message = state_->feed.Next(watcher);
+  if (std::holds_alternative<FeedCut>(message)) {
+    counters_->watchers_cut.fetch_add(1, std::memory_order_relaxed);
+  }
+  return message;
+}
+
+BlockStore::PartitionName BlockStore::NameOf(PartitionIndex partition) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const NamespaceTable& namespaces = state_->namespaces;
+  const Partition& named = namespaces.PartitionAt(partition);
+  return {named.name_space->fingerprint, state_->ledger.NameOf(named.tenant)};
+}
+
+std::pair<Fingerprint, uint32_t> BlockStore::NamespaceOf(uint32_t namespace_index) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const NamespaceRecord& record = state_->namespaces.At(namespace_index);
+  return {record.fingerprint, record.map.layout().block_tokens};
+}
+
+absl::Status BlockStore::Audit() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return state_->Audit();
+}
+
+StoreStatus BlockStore::Status() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const HostMemory& memory = static_cast<const StoreState&>(*state_).slots.memory();
+  return {.host_bytes = memory.pool_bytes(),
+          .host_used_bytes = memory.used_bytes(),
+          .pinned_bytes = state_->pinned_bytes,
+          .reserved_bytes = state_->ledger.Total().reserved_bytes,
+          .index_bytes = state_->index.index_bytes(),
+          .blocks = state_->index.present(),
+          .pins = state_->pins,
+          .leases = static_cast<uint32_t>(state_->leases.open()),
+          .tokens = static_cast<uint32_t>(state_->tokens.size()),
+          .watchers = static_cast<uint32_t>(state_->feed.watcher_count())};
+}
+
+std::vector<NamespaceStatus> BlockStore::Namespaces(absl::string_view tenant) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const StoreState& state = *state_;
+  const TenantIndex index = state.ledger.Find(tenant);
+  std::vector<NamespaceStatus> statuses;
+  for (const auto& [name, record] : state.namespaces.LabelsOfTenant(tenant)) {
+    if (record->retired) continue;
+    const PartitionIndex partition =
+        index == 0 ? 0 : state.namespaces.FindPartition(*record, index);
+    statuses.push_back(
+        {.fingerprint = record->fingerprint,
+         .name = name,
+         .model = record->fields.model,
+         .block_tokens = record->map.layout().block_tokens,
+         .block_bytes = record->map.block_bytes(),
+         .blocks = partition == 0 ? 0 : state.namespaces.PartitionAt(partition).blocks});
+  }
+  return statuses;
+}
+
+std::vector<TenantStatus> BlockStore::Tenants() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  std::vector<TenantStatus> statuses;
+  for (TenantIndex tenant = 1; tenant <= state_->ledger.tenant_count(); ++tenant) {
+    const TenantLedger::Usage usage = state_->ledger.UsageOf(tenant);
+    statuses.push_back({.tenant = state_->ledger.NameOf(tenant),
+                        .charged_bytes = usage.charged_bytes,
+                        .leased_bytes = usage.leased_bytes,
+                        .reserved_bytes = usage.reserved_bytes});
+  }
+  return statuses;
+}
+
+std::vector<ShardSums> BlockStore::Shards() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  std::vector<ShardSums> sums;
+  for (uint32_t shard = 0; shard < state_->index.shard_count(); ++shard) {
+    sums.push_back(state_->index.SumsOf(shard));
+  }
+  return sums;
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,239 @@
+// BlockStore: reads, writes and removal by key.
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "cache_node/store/block_store.h"
+#include "cache_node/store/commit_operation.h"
+#include "cache_node/store/lease_operations.h"
+#include "cache_node/store/lookup_operation.h"
+#include "cache_node/store/removal_operations.h"
+#include "cache_node/store/reserve_operation.h"
+#include "cache_node/store/run_steps.h"
+#include "cache_node/store/space_path.h"
+#include "cache_node/store/store_state.h"
+#include "cache_node/store/write_operations.h"
+#include "common/base/check.h"
+#include "common/base/hex.h"
+#include "common/identity/segment_digest.h"
+#include "common/wire/limits.h"
+
+namespace cairn::node {
+
+LookupAnswer BlockStore::Lookup(absl::string_view tenant, const Fingerprint& fingerprint,
+                                const LookupQuery& query) {
+  LookupOperation lookup(tenant, fingerprint, query);
+  if (query.lease.has_value()) {
+    RunSteps([&lookup](StoreState* state, absl::Time now) { return lookup.StepLease(state, now); });
+    RunChores();
+    return lookup.Finish(counters_);
+  }
+  bool done = false;
+  while (!done) {
+    const absl::Time now = time_->Now();
+    absl::ReaderMutexLock lock(&mutex_);
+    done = lookup.Step(*state_, now);
+  }
+  if (query.touch) {
+    RunSteps([&lookup](StoreState* state, absl::Time) { return lookup.StepTouch(state); });
+  }
+  return lookup.Finish(counters_);
+}
+
+absl::StatusOr<LeaseStatus> BlockStore::GetLease(absl::string_view tenant,
+                                                 const LeaseId& lease) const {
+  const absl::Time now = time_->Now();
+  absl::ReaderMutexLock lock(&mutex_);
+  return GetLeaseStatus(*state_, tenant, lease, now);
+}
+
+absl::StatusOr<absl::Duration> BlockStore::RenewLease(absl::string_view tenant,
+                                                      const LeaseId& lease, uint32_t reader,
+                                                      absl::Duration ttl) {
+  const absl::Time now = time_->Now();
+  Section section(this);
+  return RenewShare(&*state_, tenant, lease, reader, ttl, now);
+}
+
+absl::StatusOr<LeaseStatus> BlockStore::EndLease(absl::string_view tenant, const LeaseId& lease,
+                                                 uint32_t reader,
+                                                 absl::Span<const uint32_t> usable_blocks) {
+  absl::StatusOr<LeaseStatus> status;
+  {
+    const absl::Time now = time_->Now();
+    Section section(this);
+    status = EndShare(&*state_, tenant, lease, reader, usable_blocks, now);
+  }
+  RunChores();
+  return status;
+}
+
+absl::StatusOr<BlockStore::PinAnswer> BlockStore::PinForRead(absl::string_view tenant,
+                                                             const Fingerprint& fingerprint,
+                                                             const std::optional<LeaseId>& lease,
+                                                             const BlockKey& key) {
+  const absl::Time now = time_->Now();
+  Section section(this);
+  BlockAnswer found;
+  const absl::StatusOr<BlockEntry*> entry =
+      FindReadable(*state_, tenant, fingerprint, lease, key, now, &found);
+  if (!entry.ok()) return entry.status();
+  PinAnswer answer;
+  answer.state = found.state;
+  if (*entry != nullptr) {
+    state_->Pin(*entry);
+    answer.pin = BlockPin(this, *entry, state_->slots.Bytes(**entry));
+  }
+  return answer;
+}
+
+void BlockStore::Unpin(BlockEntry* entry) {
+  Section section(this);
+  state_->Unpin(entry);
+}
+
+absl::StatusOr<ReserveAnswer> BlockStore::Reserve(absl::string_view tenant,
+                                                  const Fingerprint& fingerprint,
+                                                  const ReserveQuery& query) {
+  if (absl::Status status = ReserveOperation::Validate(query); !status.ok()) return status;
+  ReserveOperation reserve(tenant, fingerprint, query);
+  bool done = false;
+  while (!done) {
+    {
+      const absl::Time now = time_->Now();
+      Section section(this);
+      done = reserve.Step(&*state_, now);
+    }
+    std::optional<ReserveOperation::Remake> remake = reserve.TakeRemake();
+    if (!remake.has_value()) continue;
+    remake->old.reset();
+    absl::StatusOr<std::unique_ptr<MemorySegment>> made = HostMemory::MakeSegment(segment_bytes_);
+    Section section(this);
+    PutRemade(&*state_, remake->slot_class, remake->segment,
+              made.ok() ? *std::move(made) : nullptr);
+  }
+  RunChores();
+  return reserve.Finish(options_.retry_after);
+}
+
+absl::StatusOr<WriteClaim> BlockStore::BeginWrite(absl::string_view tenant, const TokenId& token,
+                                                  uint64_t writer, const WritePiece& piece) {
+  const absl::Time now = time_->Now();
+  Section section(this);
+  absl::StatusOr<WriteClaim> claim =
+      WriteOperations::Begin(&*state_, state_->ledger.Find(tenant), token, writer, piece, now);
+  if (claim.ok() && claim->entry_ != nullptr) claim->store_ = this;
+  return claim;
+}
+
+absl::Status BlockStore::FinishWrite(WriteClaim claim) {
+  if (claim.entry_ == nullptr) {
+    return claim.already_in_ ? absl::OkStatus()
+                             : absl::InvalidArgumentError("a write was finished without a claim");
+  }
+  const absl::Status verified = WriteOperations::Verify(claim);
+  const absl::Time now = time_->Now();
+  Section section(this);
+  return WriteOperations::Finish(&*state_, &claim, verified, now);
+}
+
+void BlockStore::DropClaim(WriteClaim& claim) {
+  Section section(this);
+  WriteOperations::Drop(&*state_, &claim);
+}
+
+void BlockStore::EndWriter(const TokenId& token, uint64_t writer) {
+  const absl::Time now = time_->Now();
+  Section section(this);
+  WriteOperations::EndWriter(&*state_, token, writer, now);
+}
+
+absl::StatusOr<CommitAnswer> BlockStore::Commit(absl::string_view tenant, const TokenId& token,
+                                                absl::Span<const SegmentRun> runs) {
+  CommitOperation commit(tenant, token, runs);
+  RunSteps([&commit](StoreState* state, absl::Time now) { return commit.Step(state, now); });
+  return commit.Finish();
+}
+
+absl::Status BlockStore::Abort(absl::string_view tenant, const TokenId& token) {
+  absl::Status status;
+  {
+    const absl::Time now = time_->Now();
+    Section section(this);
+    const absl::StatusOr<Token*> usable =
+        WriteOperations::UsableToken(*state_, state_->ledger.Find(tenant), token, now);
+    status = usable.status();
+    if (usable.ok()) state_->CloseToken(*usable);
+  }
+  RunChores();
+  return status;
+}
+
+absl::StatusOr<bool> BlockStore::ReportMismatch(absl::string_view tenant,
+                                                const Fingerprint& fingerprint, const BlockKey& key,
+                                                const SegmentId& segment) {
+  BlockEntry* entry = nullptr;
+  absl::Span<const uint8_t> bytes;
+  uint64_t digest = 0;
+  {
+    const absl::Time now = time_->Now();
+    Section section(this);
+    const NamespaceRecord* record = state_->namespaces.FindLive(fingerprint);
+    if (record == nullptr) return false;
+    const std::optional<size_t> place = record->map.FindSegment(segment);
+    if (!place.has_value()) {
+      return absl::InvalidArgumentError(absl::StrCat("the layout has no segment of group ",
+                                                     segment.group, ", slice ", segment.slice,
+                                                     ", layer ", segment.layer));
+    }
+    counters_->reported_mismatches.fetch_add(1, std::memory_order_relaxed);
+    BlockAnswer found;
+    const absl::StatusOr<BlockEntry*> readable =
+        FindReadable(*state_, tenant, fingerprint, std::nullopt, key, now, &found);
+    if (!readable.ok() || *readable == nullptr || !(*readable)->SegmentPresent(*place))
+      return false;
+    entry = *readable;
+    state_->Pin(entry);
+    digest = entry->digests[*place];
+    bytes = state_->slots.Bytes(*entry).subspan(record->map.SegmentOffset(*place),
+                                                record->map.SegmentBytesAt(*place));
+  }
+  const bool bad = SegmentDigest(key, segment, bytes) != digest;
+  {
+    Section section(this);
+    if (bad && entry->life == BlockEntry::Life::kPresent) {
+      counters_->quarantined_blocks.fetch_add(1, std::memory_order_relaxed);
+      state_->Remove(entry, RemovalReason::kQuarantined);
+    }
+    state_->Unpin(entry);
+  }
+  RunChores();
+  return bad;
+}
+
+absl::StatusOr<std::vector<bool>> BlockStore::Delete(absl::string_view tenant,
+                                                     const Fingerprint& fingerprint,
+                                                     absl::Span<const BlockKey> keys) {
+  absl::flat_hash_set<BlockKey> seen;
+  for (const BlockKey& key : keys) {
+    if (seen.insert(key).second) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("key ", ToHex(key.view()), " is in the call twice: send each once"));
+  }
+  PartitionIndex partition = 0;
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    const NamespaceRecord* record = state_->namespaces.FindLive(fingerprint);
+    const TenantIndex index = state_->ledger.Find(tenant);
+    if (record != nullptr && index != 0) {
+      partition = state_->namespaces.FindPartition(*record, index);
+    }
+  }
+  if (partition == 0) return std::vector<bool>(keys.size());
+  DeleteSweep sweep(partition, keys);
+  RunSteps([&sweep](StoreState* state, absl::Time) { return sweep.Step(state); });
+  RunChores();
+  return sweep.TakeRemoved();
+}
+
+}  // namespace cairn::node

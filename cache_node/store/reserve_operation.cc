@@ -1,0 +1,283 @@
+#include "cache_node/store/reserve_operation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "cache_node/store/space_path.h"
+#include "common/base/check.h"
+#include "common/base/hex.h"
+#include "common/wire/limits.h"
+
+namespace cairn::node {
+namespace {
+
+// How often space is looked for anew for one block, when others take what was freed.
+constexpr uint32_t kAttemptsMax = 4096;
+constexpr uint32_t kRemakesMax = 4;
+
+}  // namespace
+
+ReserveOperation::ReserveOperation(absl::string_view tenant, const Fingerprint& fingerprint,
+                                   const ReserveQuery& query)
+    : tenant_(tenant), fingerprint_(fingerprint), query_(query) {
+  answer_.outcomes.resize(query.keys.size(), ReserveOutcome::kUndecided);
+  answer_.in_progress_for.resize(query.keys.size());
+}
+
+absl::Status ReserveOperation::Validate(const ReserveQuery& query) {
+  if (query.keys.empty() || query.keys.size() > kBlocksPerReserveMax) {
+    return absl::InvalidArgumentError(absl::StrCat("a reserve has 1 to ", kBlocksPerReserveMax,
+                                                   " keys, not ", query.keys.size()));
+  }
+  absl::flat_hash_set<BlockKey> seen;
+  seen.reserve(query.keys.size());
+  for (size_t i = 0; i < query.keys.size(); ++i) {
+    if (seen.insert(query.keys[i]).second) continue;
+    return absl::InvalidArgumentError(absl::StrCat("key ", i, " (", ToHex(query.keys[i].view()),
+                                                   ") is in the reserve twice: send each once"));
+  }
+  if (query.parent.has_value() && seen.contains(*query.parent)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the parent ", ToHex(query.parent->view()), " is one of the keys"));
+  }
+  if (!query.parent.has_value() && !query.enters_scope) {
+    return absl::InvalidArgumentError("blocks that do not begin their scope need a parent");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReserveOperation::Begin(StoreState* state, absl::Time now) {
+  NamespaceRecord* record = state->namespaces.FindLive(fingerprint_);
+  const uint64_t epoch = record == nullptr ? 0 : record->epoch.load(std::memory_order_relaxed);
+  if (record == nullptr || (record_ != nullptr && epoch != epoch_)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("namespace ", ToHex(fingerprint_.view()),
+                     " is not registered here, or retired: register it first"));
+  }
+  if (record_ == nullptr) {
+    const size_t tokens = query_.keys.size() * record->map.layout().block_tokens;
+    if (!query_.tokens.empty() && query_.tokens.size() != tokens) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(query_.tokens.size(), " tokens for ", query_.keys.size(), " blocks of ",
+                       record->map.layout().block_tokens, ": send exactly ", tokens));
+    }
+    tenant_index_ = state->ledger.IndexOf(tenant_);
+    partition_ = tenant_index_ == 0 ? 0 : state->namespaces.PartitionOf(record, tenant_index_);
+    if (partition_ == 0 || state->tokens.full()) {
+      return absl::ResourceExhaustedError(
+          partition_ == 0 ? absl::StrCat("this node knows no more tenants than it does")
+                          : absl::StrCat("this node has ", state->tokens.size(),
+                                         " write tokens out, as many as it may: retry later"));
+    }
+    record_ = record;
+    epoch_ = epoch;
+  }
+  if (token_.has_value() && state->tokens.Find(*token_, tenant_index_, now) == nullptr) {
+    return absl::AbortedError("the token expired while its blocks were being reserved");
+  }
+  return absl::OkStatus();
+}
+
+absl::Span<const uint32_t> ReserveOperation::TokensAt(size_t block) const {
+  if (query_.tokens.empty()) return {};
+  const size_t block_tokens = record_->map.layout().block_tokens;
+  return absl::MakeConstSpan(query_.tokens).subspan(block * block_tokens, block_tokens);
+}
+
+bool ReserveOperation::Fail(StoreState* state, absl::Status status) {
+  status_ = std::move(status);
+  Release(state);
+  if (!token_.has_value()) return true;
+  if (Token* token = state->tokens.Find(*token_, tenant_index_, absl::InfinitePast())) {
+    state->CloseToken(token);
+  }
+  return true;
+}
+
+void ReserveOperation::Release(StoreState* state) {
+  if (held_ == nullptr) return;
+  state->Unpin(std::exchange(held_, nullptr));
+}
+
+bool ReserveOperation::Step(StoreState* state, absl::Time now) {
+  CAIRN_CHECK(!remake_.has_value());
+  Release(state);
+  if (absl::Status status = Begin(state, now); !status.ok()) return Fail(state, status);
+  for (size_t i = 0; i < BlockStore::kStepsPerLock && next_ < query_.keys.size(); ++i) {
+    const Verdict verdict = Decide(state, now);
+    if (verdict == Verdict::kAgain) return false;
+    Release(state);
+    if (verdict == Verdict::kStop) return true;
+    ++next_;
+    attempts_ = 0;
+    remakes_ = 0;
+  }
+  return next_ == query_.keys.size();
+}
+
+std::optional<ReserveOperation::Remake> ReserveOperation::TakeRemake() {
+  return std::exchange(remake_, std::nullopt);
+}
+
+ReserveOperation::Verdict ReserveOperation::Refuse(ReserveOutcome outcome) {
+  answer_.outcomes[next_] = outcome;
+  return Verdict::kStop;
+}
+
+bool ReserveOperation::FindParent(const StoreState& state, BlockEntry** parent,
+                                  uint32_t* depth) const {
+  *parent = nullptr;
+  *depth = static_cast<uint32_t>(next_);
+  if (next_ > 0) {
+    *parent = state.index.Find(partition_, query_.keys[next_ - 1]);
+  } else if (query_.parent.has_value()) {
+    *parent = state.index.Find(partition_, *query_.parent);
+    if (query_.enters_scope && *parent == nullptr) {
+      const TenantIndex everyone = state.ledger.Find(kPublicTenant);
+      const PartitionIndex shared =
+          everyone == 0 ? 0 : state.namespaces.FindPartition(*record_, everyone);
+      if (shared != 0) *parent = state.index.Find(shared, *query_.parent);
+    }
+    if (!query_.enters_scope && *parent != nullptr &&
+        (*parent)->scope->scope_digest != query_.scope_digest) {
+      *parent = nullptr;
+    }
+  } else {
+    return true;
+  }
+  if (*parent == nullptr) return false;
+  *depth = (*parent)->depth + 1;
+  return true;
+}
+
+ReserveOperation::Verdict ReserveOperation::Decide(StoreState* state, absl::Time now) {
+  if (query_.mismatch_at == next_) {
+    state->counters->key_mismatches.fetch_add(1, std::memory_order_relaxed);
+    return Refuse(ReserveOutcome::kKeyMismatch);
+  }
+  const BlockEntry* there = state->index.Find(partition_, query_.keys[next_]);
+  if (there == nullptr) return ReserveNew(state, now);
+  const absl::Span<const uint32_t> tokens = TokensAt(next_);
+  if (!tokens.empty() && there->HasTokens() && !there->SameTokens(tokens)) {
+    state->counters->token_collisions.fetch_add(1, std::memory_order_relaxed);
+    return Refuse(ReserveOutcome::kDeclined);
+  }
+  if (there->life == BlockEntry::Life::kPresent) {
+    answer_.outcomes[next_] = ReserveOutcome::kPresent;
+  } else {
+    answer_.outcomes[next_] = ReserveOutcome::kInProgress;
+    answer_.in_progress_for[next_] = now - there->reserved_at;
+  }
+  return Verdict::kNext;
+}
+
+ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::Time now) {
+  const BlockKey& key = query_.keys[next_];
+  BlockEntry* parent = nullptr;
+  uint32_t depth = 0;
+  if (!FindParent(*state, &parent, &depth)) return Refuse(ReserveOutcome::kParentMissing);
+  if (!state->families.Fits({partition_, key}, depth)) return Refuse(ReserveOutcome::kDeclined);
+
+  const uint64_t bytes = record_->map.block_bytes();
+  const SlotClass slot_class{.tenant = tenant_index_, .slot_bytes = bytes};
+  if (parent != nullptr) {
+    held_ = parent;
+    state->Pin(parent);
+  }
+  ClassSpace* space = state->slots.Of(slot_class);
+  const EvictionPolicy::BlockTraits traits{
+      .depth = depth, .tokens = record_->map.layout().block_tokens, .bytes = bytes};
+  if (!space->policy->Admits(traits)) {
+    state->slots.DropIfUnused(slot_class);
+    return Refuse(ReserveOutcome::kDeclined);
+  }
+  const bool token_fits = token_.has_value() || !state->tokens.full();
+  if (!token_fits || !state->ledger.TryReserve(tenant_index_, bytes)) {
+    state->slots.DropIfUnused(slot_class);
+    state->counters->refused_quota.fetch_add(1, std::memory_order_relaxed);
+    return Refuse(ReserveOutcome::kQuota);
+  }
+  SlotRef slot;
+  const Verdict verdict = TakeSpace(state, space, &slot);
+  if (verdict != Verdict::kNext) {
+    state->ledger.EndReserve(tenant_index_, bytes);
+    state->slots.DropIfUnused(slot_class);
+    return verdict;
+  }
+  StoreState::NewBlock block{.name_space = record_,
+                             .partition = partition_,
+                             .key = key,
+                             .scope_digest = query_.scope_digest,
+                             .tokens = TokensAt(next_),
+                             .depth = depth,
+                             .reserved_at = now,
+                             .token = TokenFor(state, now),
+                             .token_block = static_cast<uint32_t>(next_)};
+  if (parent != nullptr) block.parent = ParentId{parent->partition, parent->key};
+  state->AddReserved(block, space, slot);
+  answer_.outcomes[next_] = ReserveOutcome::kReserved;
+  return Verdict::kNext;
+}
+
+ReserveOperation::Verdict ReserveOperation::TakeSpace(StoreState* state, ClassSpace* space,
+                                                      SlotRef* slot) {
+  const uint64_t index_bytes = BlockEntry::IndexBytes(record_->map, TokensAt(next_).size());
+  SlotAnswer answer;
+  if (MakeIndexRoom(state, space, index_bytes)) answer = TakeSlot(state, space);
+  const bool tired = ++attempts_ > kAttemptsMax || remakes_ >= kRemakesMax;
+  switch (answer.kind) {
+    case SlotAnswer::Kind::kSlot:
+      *slot = answer.slot;
+      return Verdict::kNext;
+    case SlotAnswer::Kind::kRemake:
+      ++remakes_;
+      remake_ = Remake{space->slot_class, answer.segment, std::move(answer.old)};
+      return Verdict::kAgain;
+    case SlotAnswer::Kind::kAgain:
+      if (!tired) return Verdict::kAgain;
+      break;
+    case SlotAnswer::Kind::kNone:
+      break;
+  }
+  state->counters->refused_no_space.fetch_add(1, std::memory_order_relaxed);
+  return Refuse(ReserveOutcome::kNoSpace);
+}
+
+Token* ReserveOperation::TokenFor(StoreState* state, absl::Time now) {
+  if (token_.has_value()) {
+    Token* known = state->tokens.Find(*token_, tenant_index_, now);
+    CAIRN_CHECK(known != nullptr);
+    return known;
+  }
+  auto token = std::make_unique<Token>();
+  token->id = state->random->New<TokenId>();
+  token->tenant = tenant_index_;
+  token->name_space = record_;
+  token->epoch = epoch_;
+  token->stamp = state->NextStamp();
+  token->born = now;
+  token->ttl = query_.ttl > absl::ZeroDuration()
+                   ? std::min(query_.ttl, state->options.token_ttl_max)
+                   : state->options.token_ttl_default;
+  token->expires = now + token->ttl;
+  token->blocks.resize(query_.keys.size());
+  token_ = token->id;
+  answer_.token = token->id;
+  answer_.token_ttl = token->ttl;
+  return state->tokens.Add(std::move(token));
+}
+
+absl::StatusOr<ReserveAnswer> ReserveOperation::Finish(absl::Duration retry_after) {
+  CAIRN_CHECK(held_ == nullptr && !remake_.has_value());
+  if (!status_.ok()) return status_;
+  for (const ReserveOutcome outcome : answer_.outcomes) {
+    if (outcome == ReserveOutcome::kNoSpace || outcome == ReserveOutcome::kQuota) {
+      answer_.retry_after = retry_after;
+    }
+  }
+  return std::move(answer_);
+}
+
+}  // namespace cairn::node

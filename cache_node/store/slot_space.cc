@@ -1,0 +1,215 @@
+#include "cache_node/store/slot_space.h"
+
+#include <algorithm>
+
+#include "common/base/check.h"
+
+namespace cairn::node {
+namespace {
+
+bool CountsAsHeld(const BlockEntry& entry) {
+  return entry.life != BlockEntry::Life::kPresent || entry.held();
+}
+
+EvictionPolicy::BlockTraits TraitsOf(const BlockEntry& entry) {
+  return {.depth = entry.depth,
+          .tokens = entry.map->layout().block_tokens,
+          .bytes = entry.block_bytes()};
+}
+
+}  // namespace
+
+SlotSpace::SlotSpace(std::unique_ptr<HostMemory> memory,
+                     std::unique_ptr<EvictionPolicyFactory> policies)
+    : memory_(std::move(memory)),
+      policies_(std::move(policies)),
+      segments_(memory_->segment_count()) {}
+
+ClassSpace* SlotSpace::Of(const SlotClass& slot_class) {
+  std::unique_ptr<ClassSpace>& space = classes_[slot_class];
+  if (space == nullptr) {
+    space = std::make_unique<ClassSpace>();
+    space->slot_class = slot_class;
+    space->policy = policies_->Make();
+  }
+  return space.get();
+}
+
+void SlotSpace::DropIfUnused(const SlotClass& slot_class) {
+  auto it = classes_.find(slot_class);
+  if (it == classes_.end() || it->second->slots_held > 0 || it->second->remaking) return;
+  classes_.erase(it);
+}
+
+void SlotSpace::Bind(BlockEntry* entry, ClassSpace* space, SlotRef slot) {
+  CAIRN_CHECK(entry->space == nullptr && entry->life == BlockEntry::Life::kReserved);
+  entry->space = space;
+  entry->slot = slot;
+  ++space->slots_held;
+  if (space->free_handles.empty()) {
+    entry->handle = static_cast<BlockHandle>(space->entries.size());
+    space->entries.push_back(entry);
+  } else {
+    entry->handle = space->free_handles.back();
+    space->free_handles.pop_back();
+    CAIRN_CHECK(space->entries[entry->handle] == nullptr);
+    space->entries[entry->handle] = entry;
+  }
+  SegmentUse& use = segments_[slot.segment];
+  if (use.entries.size() <= slot.slot) use.entries.resize(slot.slot + 1, nullptr);
+  CAIRN_CHECK(use.entries[slot.slot] == nullptr);
+  use.entries[slot.slot] = entry;
+  use.newest = std::max(use.newest, entry->stamp);
+  ++use.held;
+  entry->counts_as_held = true;
+}
+
+void SlotSpace::Unlist(BlockEntry* entry) {
+  ClassSpace* space = entry->space;
+  CAIRN_CHECK(space != nullptr && space->entries[entry->handle] == entry);
+  if (entry->life == BlockEntry::Life::kPresent) space->policy->Removed(entry->handle);
+  space->entries[entry->handle] = nullptr;
+  space->free_handles.push_back(entry->handle);
+}
+
+void SlotSpace::Free(BlockEntry* entry) {
+  CAIRN_CHECK(entry->life == BlockEntry::Life::kGone && !entry->held());
+  SegmentUse& use = segments_[entry->slot.segment];
+  CAIRN_CHECK(use.entries[entry->slot.slot] == entry);
+  use.entries[entry->slot.slot] = nullptr;
+  if (entry->counts_as_held) {
+    CAIRN_CHECK(use.held > 0);
+    --use.held;
+  }
+  memory_->Free(entry->slot);
+  ClassSpace* space = entry->space;
+  entry->space = nullptr;
+  CAIRN_CHECK(space->slots_held > 0);
+  --space->slots_held;
+  DropIfUnused(SlotClass(space->slot_class));
+}
+
+void SlotSpace::BecamePresent(BlockEntry* entry) {
+  CAIRN_CHECK(entry->life == BlockEntry::Life::kPresent);
+  entry->space->policy->Inserted(entry->handle, TraitsOf(*entry), entry->stamp);
+  if (entry->orphan) entry->space->policy->Orphaned(entry->handle, true);
+  Refresh(entry);
+}
+
+void SlotSpace::Used(BlockEntry* entry, UseStamp stamp) {
+  if (entry->life != BlockEntry::Life::kPresent) return;
+  entry->stamp = std::max(entry->stamp, stamp);
+  entry->space->policy->Used(entry->handle, stamp);
+  RaiseNewest(entry->slot.segment, stamp);
+}
+
+void SlotSpace::Refresh(BlockEntry* entry) {
+  SegmentUse& use = segments_[entry->slot.segment];
+  const bool held = CountsAsHeld(*entry);
+  if (held != entry->counts_as_held) {
+    entry->counts_as_held = held;
+    if (held) {
+      ++use.held;
+    } else {
+      CAIRN_CHECK(use.held > 0);
+      --use.held;
+    }
+  }
+  if (entry->life != BlockEntry::Life::kPresent) return;
+  if (entry->MayGo()) {
+    entry->space->policy->MayGo(entry->handle);
+  } else {
+    entry->space->policy->MustStay(entry->handle);
+  }
+}
+
+void SlotSpace::RefreshOrphan(BlockEntry* entry) {
+  if (entry->life != BlockEntry::Life::kPresent) return;
+  entry->space->policy->Orphaned(entry->handle, entry->orphan);
+}
+
+std::optional<SlotSpace::Victim> SlotSpace::VictimOf(ClassSpace* space) const {
+  const std::optional<EvictionPolicy::Victim> victim = space->policy->NextVictim();
+  if (!victim.has_value()) return std::nullopt;
+  CAIRN_CHECK(victim->block < space->entries.size());
+  BlockEntry* entry = space->entries[victim->block];
+  CAIRN_CHECK_MSG(entry != nullptr && entry->MayGo(), "a policy named a block that may not go");
+  return Victim{entry, victim->orphaned, victim->stamp};
+}
+
+std::optional<SlotSpace::Victim> SlotSpace::VictimElsewhere(const ClassSpace* except) {
+  size_t seen = 0;
+  for (auto& [slot_class, space] : classes_) {
+    if (++seen > kClassesSeenMax) break;
+    if (space.get() == except) continue;
+    if (std::optional<Victim> victim = VictimOf(space.get())) return victim;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint32_t> SlotSpace::SegmentToRemake(const ClassSpace& space,
+                                                   std::optional<UseStamp> before) const {
+  std::optional<uint32_t> best;
+  std::optional<uint32_t> missing;
+  UseStamp best_newest = 0;
+  for (uint32_t i = 0; i < memory_->segment_count(); ++i) {
+    const HostMemory::SegmentInfo info = memory_->Info(i);
+    if (info.in_remake || info.slot_class == space.slot_class) continue;
+    if (info.missing) {
+      missing = i;
+      continue;
+    }
+    if (info.slots_used == 0) return i;
+    const SegmentUse& use = segments_[i];
+    if (use.held > 0 || (before.has_value() && use.newest >= *before)) continue;
+    if (best.has_value() && use.newest >= best_newest) continue;
+    best = i;
+    best_newest = use.newest;
+  }
+  return best.has_value() ? best : missing;
+}
+
+absl::Span<BlockEntry* const> SlotSpace::EntriesOf(uint32_t segment) const {
+  return segments_[segment].entries;
+}
+
+void SlotSpace::RaiseNewest(uint32_t segment, UseStamp stamp) {
+  UseStamp& newest = segments_[segment].newest;
+  newest = std::max(newest, stamp);
+}
+
+void SlotSpace::Remade(uint32_t segment) {
+  SegmentUse& use = segments_[segment];
+  CAIRN_CHECK(use.held == 0);
+  for (const BlockEntry* entry : use.entries) CAIRN_CHECK(entry == nullptr);
+  use = SegmentUse{};
+}
+
+absl::Status SlotSpace::AuditEntry(const BlockEntry& entry) const {
+  const SegmentUse& use = segments_[entry.slot.segment];
+  if (entry.slot.slot >= use.entries.size() || use.entries[entry.slot.slot] != &entry) {
+    return absl::InternalError("an entry is not in its slot");
+  }
+  if (entry.counts_as_held != CountsAsHeld(entry)) {
+    return absl::InternalError("an entry is not counted as it is: held or not");
+  }
+  if (entry.life != BlockEntry::Life::kGone && entry.space->entries[entry.handle] != &entry) {
+    return absl::InternalError("a handle names another entry");
+  }
+  if (use.newest < entry.stamp) {
+    return absl::InternalError("a memory segment is older than a block in it");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SlotSpace::AuditHeld(absl::Span<const uint32_t> held) const {
+  CAIRN_CHECK(held.size() == segments_.size());
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    if (segments_[i].held != held[i]) {
+      return absl::InternalError("a memory segment miscounts the blocks that are held");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cairn::node

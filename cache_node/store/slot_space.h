@@ -1,0 +1,103 @@
+// SlotSpace: which block is in which slot, the eviction policy of each slot class, and how recently
+// each memory segment was used.
+//
+// Its answers are about who could make room; removing blocks is the store's (space_path.h). Not
+// thread-safe: under the store's lock, except that a held slot's bytes are used without it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "cache_node/store/block_entry.h"
+#include "cache_node/store/eviction_policy.h"
+#include "cache_node/tiers/host_memory.h"
+#include "cache_node/tiers/slot_class.h"
+
+namespace cairn::node {
+
+// One slot class: its policy, and its entries by the number that the policy knows.
+struct ClassSpace {
+  SlotClass slot_class;
+  std::unique_ptr<EvictionPolicy> policy;
+  std::vector<BlockEntry*> entries;  // By handle; null where free.
+  std::vector<BlockHandle> free_handles;
+  uint64_t slots_held = 0;
+  bool remaking = false;  // A memory segment is being made anew for it.
+};
+
+class SlotSpace {
+ public:
+  SlotSpace(std::unique_ptr<HostMemory> memory, std::unique_ptr<EvictionPolicyFactory> policies);
+
+  const HostMemory& memory() const { return *memory_; }
+  HostMemory& memory() { return *memory_; }
+
+  // The class's space, made where needed; good until DropIfUnused.
+  ClassSpace* Of(const SlotClass& slot_class);
+  void DropIfUnused(const SlotClass& slot_class);
+
+  std::optional<SlotRef> Allocate(ClassSpace* space) {
+    return memory_->Allocate(space->slot_class);
+  }
+  // The entry takes an allocated slot and a handle; reserved, so held.
+  void Bind(BlockEntry* entry, ClassSpace* space, SlotRef slot);
+  // The entry leaves the index: its handle is free, its slot is still its own.
+  void Unlist(BlockEntry* entry);
+  // The slot is free again. After Unlist.
+  void Free(BlockEntry* entry);
+  absl::Span<uint8_t> Bytes(const BlockEntry& entry) const { return memory_->Bytes(entry.slot); }
+
+  void BecamePresent(BlockEntry* entry);
+  void Used(BlockEntry* entry, UseStamp stamp);
+  // Tells the policy and the memory segment what has changed of holders, children and orphanage.
+  void Refresh(BlockEntry* entry);
+  void RefreshOrphan(BlockEntry* entry);
+
+  // Whom the class's policy would let go.
+  struct Victim {
+    BlockEntry* entry = nullptr;
+    bool orphaned = false;
+    UseStamp stamp = 0;
+  };
+  std::optional<Victim> VictimOf(ClassSpace* space) const;
+  // Any class's victim, of another than `except`; looks at a bounded number of classes.
+  std::optional<Victim> VictimElsewhere(const ClassSpace* except);
+
+  // The memory segment of another class that was used least recently, when nothing in it is held
+  // and its newest use is before `before` (any, when nothing). An empty one comes first.
+  std::optional<uint32_t> SegmentToRemake(const ClassSpace& space,
+                                          std::optional<UseStamp> before) const;
+  // Entries by slot; null where free.
+  absl::Span<BlockEntry* const> EntriesOf(uint32_t segment) const;
+  // Something that hangs on the segment's blocks is as new as this.
+  void RaiseNewest(uint32_t segment, UseStamp stamp);
+
+  // The segment was made anew: nothing in it was ever used.
+  void Remade(uint32_t segment);
+
+  size_t class_count() const { return classes_.size(); }
+  // Whether the entry is where it thinks it is.
+  absl::Status AuditEntry(const BlockEntry& entry) const;
+  // Whether the counts by segment are those of `held` entries a segment.
+  absl::Status AuditHeld(absl::Span<const uint32_t> held) const;
+
+ private:
+  struct SegmentUse {
+    UseStamp newest = 0;
+    uint32_t held = 0;  // Entries that may not be evicted for their own sake: reserved or pinned.
+    std::vector<BlockEntry*> entries;
+  };
+  static constexpr size_t kClassesSeenMax = 64;
+
+  const std::unique_ptr<HostMemory> memory_;
+  const std::unique_ptr<EvictionPolicyFactory> policies_;
+  std::vector<SegmentUse> segments_;
+  absl::flat_hash_map<SlotClass, std::unique_ptr<ClassSpace>> classes_;
+};
+
+}  // namespace cairn::node

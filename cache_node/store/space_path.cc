@@ -1,0 +1,135 @@
+#include "cache_node/store/space_path.h"
+
+#include <optional>
+#include <utility>
+
+#include "common/base/check.h"
+
+namespace cairn::node {
+namespace {
+
+constexpr size_t kEvictionsPerCall = 64;
+constexpr size_t kDescentStepsMax = 4096;
+constexpr int kSegmentsTriedMax = 4;
+
+enum class Emptied { kYes, kNotYet, kHeld };
+
+// The deepest holding child below `entry`, first child first; null when it is too deep.
+BlockEntry* LeafBelow(BlockEntry* entry) {
+  for (size_t i = 0; i < kDescentStepsMax; ++i) {
+    if (entry->children == nullptr || entry->children->holding == 0) return entry;
+    BlockEntry* child = entry->children->first;
+    CAIRN_CHECK(child->partition == entry->partition && child->depth > entry->depth);
+    entry = child;
+  }
+  return nullptr;
+}
+
+// Evicts `top` and what hangs on it, children first. When something may not go, or is not older
+// than `before`, the segment is marked as new as that.
+Emptied EvictWithChildren(StoreState* state, uint32_t segment, BlockEntry* top,
+                          std::optional<UseStamp> before, size_t* evictions_left) {
+  BlockEntry* at = top;
+  while (true) {
+    BlockEntry* leaf = LeafBelow(at);
+    if (leaf == nullptr || !leaf->MayGo()) {
+      state->slots.RaiseNewest(segment, state->stamp);
+      return Emptied::kHeld;
+    }
+    if (before.has_value() && leaf->stamp >= *before) {
+      state->slots.RaiseNewest(segment, leaf->stamp);
+      return Emptied::kHeld;
+    }
+    if (*evictions_left == 0) return Emptied::kNotYet;
+    --*evictions_left;
+    const bool was_top = leaf == top;
+    BlockEntry* parent = leaf->family != nullptr ? leaf->family->parent : nullptr;
+    state->Evict(leaf);
+    if (was_top) return Emptied::kYes;
+    CAIRN_CHECK(parent != nullptr);
+    at = parent;
+  }
+}
+
+Emptied EmptySegment(StoreState* state, uint32_t segment, std::optional<UseStamp> before) {
+  size_t evictions_left = kEvictionsPerCall;
+  const size_t slots = state->slots.EntriesOf(segment).size();
+  for (size_t i = 0; i < slots; ++i) {
+    BlockEntry* entry = state->slots.EntriesOf(segment)[i];
+    if (entry == nullptr) continue;
+    const Emptied emptied = EvictWithChildren(state, segment, entry, before, &evictions_left);
+    if (emptied != Emptied::kYes) return emptied;
+  }
+  CAIRN_CHECK(state->slots.memory().Info(segment).slots_used == 0);
+  return Emptied::kYes;
+}
+
+}  // namespace
+
+SlotAnswer TakeSlot(StoreState* state, ClassSpace* space) {
+  SlotAnswer answer;
+  SlotSpace& slots = state->slots;
+  if (std::optional<SlotRef> slot = slots.Allocate(space); slot.has_value()) {
+    answer.kind = SlotAnswer::Kind::kSlot;
+    answer.slot = *slot;
+    return answer;
+  }
+  for (int i = 0; i < kSegmentsTriedMax && !space->remaking; ++i) {
+    const std::optional<SlotSpace::Victim> own = slots.VictimOf(space);
+    if (own.has_value() && own->orphaned) break;
+    std::optional<UseStamp> before;
+    if (own.has_value()) before = own->stamp;
+    const std::optional<uint32_t> segment = slots.SegmentToRemake(*space, before);
+    if (!segment.has_value()) break;
+    const Emptied emptied = EmptySegment(state, *segment, before);
+    if (emptied == Emptied::kHeld) continue;
+    if (emptied == Emptied::kNotYet) {
+      answer.kind = SlotAnswer::Kind::kAgain;
+      return answer;
+    }
+    space->remaking = true;
+    answer.kind = SlotAnswer::Kind::kRemake;
+    answer.segment = *segment;
+    answer.old = slots.memory().BeginRemake(*segment);
+    return answer;
+  }
+  const std::optional<SlotSpace::Victim> own = slots.VictimOf(space);
+  if (!own.has_value()) return answer;
+  // The class must not be dropped with its last block: it is about to get another.
+  ++space->slots_held;
+  state->Evict(own->entry);
+  --space->slots_held;
+  const std::optional<SlotRef> slot = slots.Allocate(space);
+  CAIRN_CHECK(slot.has_value());
+  answer.kind = SlotAnswer::Kind::kSlot;
+  answer.slot = *slot;
+  return answer;
+}
+
+void PutRemade(StoreState* state, const SlotClass& slot_class, uint32_t segment,
+               std::unique_ptr<MemorySegment> made) {
+  state->slots.memory().FinishRemake(segment, std::move(made));
+  state->slots.Remade(segment);
+  ClassSpace* space = state->slots.Of(slot_class);
+  CAIRN_CHECK(space->remaking);
+  space->remaking = false;
+  state->slots.DropIfUnused(slot_class);
+  state->counters->segment_remakes.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool MakeIndexRoom(StoreState* state, ClassSpace* space, uint64_t bytes) {
+  ++space->slots_held;
+  bool fits = false;
+  for (size_t i = 0; i <= kEvictionsPerCall; ++i) {
+    fits = state->index.index_bytes() + bytes <= state->options.index_bytes_max;
+    if (fits) break;
+    std::optional<SlotSpace::Victim> victim = state->slots.VictimOf(space);
+    if (!victim.has_value()) victim = state->slots.VictimElsewhere(space);
+    if (!victim.has_value()) break;
+    state->Evict(victim->entry);
+  }
+  --space->slots_held;
+  return fits;
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,39 @@
+// How a slot is found for a new block: a free one, or one that the least recently used block of its
+// class leaves, or in a memory segment that another class has not used for longer.
+//
+// Functions over the state, called under the store's lock; what is slow about a memory segment is
+// left to the caller, outside.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "cache_node/store/slot_space.h"
+#include "cache_node/store/store_state.h"
+#include "cache_node/tiers/memory_segment.h"
+
+namespace cairn::node {
+
+struct SlotAnswer {
+  enum class Kind {
+    kSlot,    // `slot` is allocated.
+    kRemake,  // A memory segment is to be made anew (Remake), then ask again.
+    kAgain,   // Steps are used up: unlock, and ask again.
+    kNone,    // Nothing can be evicted for it now.
+  };
+  Kind kind = Kind::kNone;
+  SlotRef slot;
+  uint32_t segment = 0;
+  std::unique_ptr<MemorySegment> old;
+};
+
+SlotAnswer TakeSlot(StoreState* state, ClassSpace* space);
+
+// After kRemake: `made` may be null, when the kernel refused it.
+void PutRemade(StoreState* state, const SlotClass& slot_class, uint32_t segment,
+               std::unique_ptr<MemorySegment> made);
+
+// Evicts until `bytes` more fit in the index's memory; false when they do not.
+bool MakeIndexRoom(StoreState* state, ClassSpace* space, uint64_t bytes);
+
+}  // namespace cairn::node

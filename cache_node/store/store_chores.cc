@@ -1,0 +1,160 @@
+// StoreState: leases and tokens that end, and the chores that follow.
+#include "cache_node/store/store_state.h"
+#include "common/base/check.h"
+
+namespace cairn::node {
+
+bool StoreState::AddToLease(Lease* lease, BlockEntry* entry) {
+  CAIRN_CHECK(!lease->ended && entry->life == BlockEntry::Life::kPresent);
+  if (auto it = lease->blocks.find(entry->key); it != lease->blocks.end()) {
+    return it->second == entry;
+  }
+  if (!ledger.TryLease(lease->tenant, entry->block_bytes())) return false;
+  LeaseLink& link =
+      lease->links.emplace_back(LeaseLink{.lease = lease, .entry = entry, .next = entry->leases});
+  if (entry->leases != nullptr) entry->leases->previous = &link;
+  entry->leases = &link;
+  lease->blocks.emplace(entry->key, entry);
+  ++entry->lease_pins;
+  Pin(entry);
+  return true;
+}
+
+void StoreState::EndLease(Lease* lease, bool used, absl::Time now) {
+  lease->use = used ? NextStamp() : 0;
+  leases.MarkEnded(lease, now + lease->ttl);
+  releasing_.push_back(lease);
+  settled = true;
+}
+
+void StoreState::RevokeLease(Lease* lease, absl::Time now) {
+  if (lease->ended) return;
+  lease->revoked = true;
+  EndLease(lease, false, now);
+}
+
+// The deepest block that the lease still has.
+void StoreState::StepLeaseRelease(Lease* lease) {
+  LeaseLink& link = lease->links.back();
+  BlockEntry* entry = link.entry;
+  (link.previous != nullptr ? link.previous->next : entry->leases) = link.next;
+  if (link.next != nullptr) link.next->previous = link.previous;
+  CAIRN_CHECK(lease->blocks.erase(entry->key) == 1);
+  lease->links.pop_back();
+  ledger.EndLease(lease->tenant, entry->block_bytes());
+  if (lease->use != 0) slots.Used(entry, lease->use);
+  CAIRN_CHECK(entry->lease_pins > 0);
+  --entry->lease_pins;
+  Unpin(entry);
+}
+
+void StoreState::CloseToken(Token* token) {
+  tokens.MarkClosing(token);
+  closing_.push_back(token);
+}
+
+// The last block that the token still has.
+void StoreState::StepTokenClose(Token* token) {
+  const TokenBlock block = token->blocks.back();
+  if (block.entry != nullptr) {
+    if (block.present) {
+      block.entry->token = nullptr;
+    } else {
+      Remove(block.entry, RemovalReason::kNone);
+    }
+  }
+  token->blocks.pop_back();
+}
+
+void StoreState::StepRevoke(BlockEntry* entry, absl::Time now) {
+  CAIRN_CHECK(releasing_.empty());  // So no lease that ended has a link left.
+  if (entry->leases != nullptr) {
+    CAIRN_CHECK(!entry->leases->lease->ended);
+    RevokeLease(entry->leases->lease, now);
+    return;
+  }
+  revoking_.pop_front();
+  Unpin(entry);
+}
+
+bool StoreState::StepFamilies() {
+  if (!families.has_work()) return false;
+  if (BlockEntry* changed = families.Step(); changed != nullptr) slots.RefreshOrphan(changed);
+  return true;
+}
+
+bool StoreState::HasChores() const {
+  return families.has_work() || !revoking_.empty() || !releasing_.empty() || !closing_.empty();
+}
+
+void StoreState::RunChores(size_t steps, absl::Time now) {
+  for (size_t i = 0; i < steps; ++i) {
+    if (StepFamilies()) continue;
+    if (!releasing_.empty()) {
+      Lease* lease = releasing_.front();
+      if (lease->links.empty()) {
+        releasing_.pop_front();
+      } else {
+        StepLeaseRelease(lease);
+      }
+    } else if (!revoking_.empty()) {
+      StepRevoke(revoking_.front(), now);
+    } else if (!closing_.empty()) {
+      Token* token = closing_.front();
+      if (token->blocks.empty()) {
+        closing_.pop_front();
+        tokens.Erase(token);
+      } else {
+        StepTokenClose(token);
+      }
+    } else {
+      return;
+    }
+  }
+}
+
+void StoreState::ExpireShares(Lease* lease, absl::Time now) {
+  for (Lease::Reader& reader : lease->readers) {
+    if (reader.share != Lease::Share::kActive || now < reader.expires) continue;
+    reader.share = Lease::Share::kExpired;
+    counters->expired_shares.fetch_add(1, std::memory_order_relaxed);
+    settled = true;
+  }
+}
+
+bool StoreState::StepExpiry(size_t steps, absl::Time now) {
+  for (size_t i = 0; i < steps; ++i) {
+    bool tokens_done = false;
+    if (Token* token = tokens.StepExpired(now, &tokens_done); token != nullptr) {
+      if (token->present < token->reserved) {
+        counters->expired_tokens.fetch_add(1, std::memory_order_relaxed);
+      }
+      closing_.push_back(token);
+    }
+    Lease* lease = leases.NextDue(now);
+    if (lease == nullptr) {
+      if (tokens_done) return false;
+      continue;
+    }
+    if (!lease->ended) {
+      ExpireShares(lease, now);
+      if (lease->Complete(now)) {
+        bool any_ended = false;
+        for (const Lease::Reader& reader : lease->readers) {
+          if (reader.share == Lease::Share::kEnded) any_ended = true;
+        }
+        EndLease(lease, any_ended, now);
+      } else {
+        leases.Reorder(lease);
+      }
+    } else if (lease->links.empty()) {
+      leases.Erase(lease);
+    } else {
+      lease->forgets = now + lease->ttl;
+      leases.Reorder(lease);
+    }
+  }
+  return true;
+}
+
+}  // namespace cairn::node

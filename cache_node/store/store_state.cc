@@ -1,0 +1,192 @@
+#include "cache_node/store/store_state.h"
+
+#include "common/base/check.h"
+
+namespace cairn::node {
+
+StoreState::StoreState(const BlockStore::Options& options_in, RandomSource* random_in,
+                       StoreCounters* counters_in, std::unique_ptr<HostMemory> memory,
+                       std::unique_ptr<EvictionPolicyFactory> policies)
+    : options(options_in),
+      random(random_in),
+      counters(counters_in),
+      ledger(TenantLedger::Budgets{
+          .leased_bytes_max = options_in.leased_bytes_max != 0 ? options_in.leased_bytes_max
+                                                               : memory->pool_bytes() / 2,
+          .reserved_bytes_max = options_in.reserved_bytes_max != 0 ? options_in.reserved_bytes_max
+                                                                   : memory->pool_bytes() / 2}),
+      removed(options_in.removed_memory_entries),
+      namespaces(BlockStore::kNamespacesMax),
+      index(options_in.feed_shards),
+      slots(std::move(memory), std::move(policies)),
+      tokens(options_in.tokens_max),
+      leases(options_in.leases_max),
+      feed(&index, options_in.watcher_queue_records) {}
+
+StoreState::~StoreState() {
+  // Leases and tokens only hold what is in here; pins and claims of others would outlive their
+  // slots.
+  CAIRN_CHECK(revoking_.empty());
+  index.ForEach([](const BlockEntry& entry) {
+    CAIRN_CHECK_MSG(entry.pins == entry.lease_pins && entry.claims == 0,
+                    "the store is destroyed under a pin or claim");
+  });
+  for (const auto& [key, entry] : gone) {
+    CAIRN_CHECK_MSG(entry->pins == entry->lease_pins && entry->claims == 0,
+                    "the store is destroyed under a pin or claim");
+  }
+}
+
+BlockEntry* StoreState::AddReserved(const NewBlock& block, ClassSpace* space, SlotRef slot) {
+  auto made = std::make_unique<BlockEntry>(block.name_space->map, block.tokens);
+  made->key = block.key;
+  made->partition = block.partition;
+  made->name_space = block.name_space;
+  made->epoch = block.name_space->epoch.load(std::memory_order_relaxed);
+  made->depth = block.depth;
+  made->reserved_at = block.reserved_at;
+  made->stamp = block.token->stamp;
+  made->charge = ledger.Take(space->slot_class.tenant, made->block_bytes());
+  made->token = block.token;
+  made->token_block = block.token_block;
+
+  BlockEntry* entry = index.Insert(std::move(made));
+  slots.Bind(entry, space, slot);
+  if (block.parent.has_value()) {
+    BlockEntry* parent = index.Find(block.parent->partition, block.parent->key);
+    families.Join(entry, *block.parent, parent);
+    if (parent != nullptr) slots.Refresh(parent);
+  }
+  families.ParentArrived(entry);
+  scopes.Add(entry, block.scope_digest);
+
+  TokenBlock& place = block.token->blocks[block.token_block];
+  CAIRN_CHECK(!place.reserved && place.entry == nullptr);
+  place = TokenBlock{.reserved = true, .present = false, .entry = entry};
+  ++block.token->reserved;
+  counters->reserved_blocks.fetch_add(1, std::memory_order_relaxed);
+  return entry;
+}
+
+void StoreState::Publish(BlockEntry* entry) {
+  CAIRN_CHECK(entry->life == BlockEntry::Life::kReserved && entry->required_parts_missing == 0);
+  Token* token = entry->token;
+  CAIRN_CHECK(token != nullptr && token->blocks[entry->token_block].entry == entry);
+  entry->life = BlockEntry::Life::kPresent;
+  token->blocks[entry->token_block].present = true;
+  ++token->present;
+  ledger.EndReserve(token->tenant, entry->block_bytes());
+  slots.BecamePresent(entry);
+  index.CountPresent(*entry);
+  ++namespaces.PartitionAt(entry->partition).blocks;
+  removed.Forget(entry->partition, entry->key);
+  feed.Record(index.ShardOf(entry->key),
+              {.partition = entry->partition, .key = entry->key, .tier_mask = kHostBit});
+  counters->committed_blocks.fetch_add(1, std::memory_order_relaxed);
+  settled = true;
+}
+
+// The token forgets an entry that leaves the index.
+void StoreState::Detach(BlockEntry* entry) {
+  Token* token = entry->token;
+  if (token == nullptr) return;
+  TokenBlock& place = token->blocks[entry->token_block];
+  CAIRN_CHECK(place.entry == entry && place.reserved);
+  if (entry->life == BlockEntry::Life::kReserved) {
+    ledger.EndReserve(token->tenant, entry->block_bytes());
+    ++token->gone;
+  }
+  place.entry = nullptr;
+  entry->token = nullptr;
+}
+
+void StoreState::Remove(BlockEntry* entry, RemovalReason reason) {
+  CAIRN_CHECK(entry->life != BlockEntry::Life::kGone);
+  const bool was_present = entry->life == BlockEntry::Life::kPresent;
+  CAIRN_CHECK(was_present || reason != RemovalReason::kEvicted);
+  Detach(entry);
+  slots.Unlist(entry);
+  if (was_present) {
+    index.UncountPresent(*entry);
+    Partition& partition = namespaces.PartitionAt(entry->partition);
+    CAIRN_CHECK(partition.blocks > 0);
+    --partition.blocks;
+  }
+  BlockEntry* parent = families.Leave(entry);
+  families.ParentLeft(entry);
+  scopes.Remove(entry);
+  std::unique_ptr<BlockEntry> owned = index.Take(entry);
+  entry->life = BlockEntry::Life::kGone;
+  if (parent != nullptr) slots.Refresh(parent);
+  if (was_present) {
+    removed.Remember(entry->partition, entry->key, reason);
+    feed.Record(
+        index.ShardOf(entry->key),
+        {.partition = entry->partition, .key = entry->key, .tier_mask = 0, .reason = reason});
+  }
+  if (reason != RemovalReason::kEvicted) entry->revoked.store(true, std::memory_order_release);
+  settled = true;
+  slots.Refresh(entry);
+  gone.emplace(entry, std::move(owned));
+  if (entry->leases != nullptr) {
+    CAIRN_CHECK(reason != RemovalReason::kEvicted);
+    Pin(entry);
+    revoking_.push_back(entry);
+  }
+  ReleaseIfFree(entry);
+}
+
+void StoreState::Evict(BlockEntry* entry) {
+  CAIRN_CHECK(entry->MayGo());
+  counters->evicted_blocks.fetch_add(1, std::memory_order_relaxed);
+  Remove(entry, RemovalReason::kEvicted);
+}
+
+void StoreState::ReleaseIfFree(BlockEntry* entry) {
+  if (entry->life != BlockEntry::Life::kGone || entry->held()) return;
+  CAIRN_CHECK(entry->leases == nullptr && entry->family == nullptr && entry->children == nullptr);
+  slots.Free(entry);
+  CAIRN_CHECK(gone.erase(entry) == 1);
+}
+
+void StoreState::Held(BlockEntry* entry, bool was_held) {
+  if (entry->held() == was_held) return;
+  if (entry->held()) {
+    pinned_bytes += entry->block_bytes();
+  } else {
+    CAIRN_CHECK(pinned_bytes >= entry->block_bytes());
+    pinned_bytes -= entry->block_bytes();
+  }
+  slots.Refresh(entry);
+  ReleaseIfFree(entry);
+}
+
+void StoreState::Pin(BlockEntry* entry) {
+  const bool was_held = entry->held();
+  ++entry->pins;
+  ++pins;
+  Held(entry, was_held);
+}
+
+void StoreState::Unpin(BlockEntry* entry) {
+  CAIRN_CHECK(entry->pins > entry->lease_pins && pins > 0);
+  --entry->pins;
+  --pins;
+  Held(entry, true);
+}
+
+void StoreState::Claim(BlockEntry* entry) {
+  const bool was_held = entry->held();
+  ++entry->claims;
+  ++pins;
+  Held(entry, was_held);
+}
+
+void StoreState::Unclaim(BlockEntry* entry) {
+  CAIRN_CHECK(entry->claims > 0 && pins > 0);
+  --entry->claims;
+  --pins;
+  Held(entry, true);
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,132 @@
+// StoreState: everything under the store's lock, and the few transitions that keep it consistent.
+//
+// Every change of an entry's life, holders or family goes through here, so that policy, feed,
+// digests, charges and budgets follow. The operations of the paths (lookup_operation.h,
+// reserve_operation.h,
+// ...) are built of these. Not thread-safe: its users hold the store's lock; const methods may run
+// together under a shared lock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "cache_node/store/block_entry.h"
+#include "cache_node/store/block_families.h"
+#include "cache_node/store/block_index.h"
+#include "cache_node/store/block_store.h"
+#include "cache_node/store/feed_hub.h"
+#include "cache_node/store/lease_table.h"
+#include "cache_node/store/namespace_table.h"
+#include "cache_node/store/removed_ring.h"
+#include "cache_node/store/scope_lists.h"
+#include "cache_node/store/slot_space.h"
+#include "cache_node/store/store_counters.h"
+#include "cache_node/store/tenant_ledger.h"
+#include "cache_node/store/token_table.h"
+#include "common/base/random_source.h"
+
+namespace cairn::node {
+
+struct StoreState {
+  StoreState(const BlockStore::Options& options_in, RandomSource* random_in,
+             StoreCounters* counters_in, std::unique_ptr<HostMemory> memory,
+             std::unique_ptr<EvictionPolicyFactory> policies);
+  ~StoreState();
+
+  StoreState(const StoreState&) = delete;
+  StoreState& operator=(const StoreState&) = delete;
+
+  // --- Entries ---
+  struct NewBlock {
+    NamespaceRecord* name_space = nullptr;
+    PartitionIndex partition = 0;
+    BlockKey key;
+    BlockKey scope_digest;
+    absl::Span<const uint32_t> tokens;
+    uint32_t depth = 0;
+    std::optional<ParentId> parent = std::nullopt;
+    absl::Time reserved_at;
+    Token* token = nullptr;
+    uint32_t token_block = 0;
+  };
+  // A reserved entry in a slot that was allocated and whose bytes were counted as reserved.
+  BlockEntry* AddReserved(const NewBlock& block, ClassSpace* space, SlotRef slot);
+  // All parts of its required groups are committed: readable from now on.
+  void Publish(BlockEntry* entry);
+  // Takes it out of the index, for `reason` (kNone: it was never present). Its slot is free at
+  // once, or when the last holder lets go. The entry may be destroyed.
+  void Remove(BlockEntry* entry, RemovalReason reason);
+  void Evict(BlockEntry* entry);
+
+  void Pin(BlockEntry* entry);
+  void Unpin(BlockEntry* entry);  // May destroy it.
+  void Claim(BlockEntry* entry);
+  void Unclaim(BlockEntry* entry);  // May destroy it.
+
+  UseStamp NextStamp() { return ++stamp; }
+
+  // --- Leases ---
+  // Pins a present entry for the lease, once. False, and nothing is done, when the budget is spent.
+  bool AddToLease(Lease* lease, BlockEntry* entry);
+  // It ends now: its blocks are given back by chores, with one use when `used`.
+  void EndLease(Lease* lease, bool used, absl::Time now);
+  void RevokeLease(Lease* lease, absl::Time now);
+
+  // --- Tokens ---
+  // It ends now: blocks that are not present leave, by chores.
+  void CloseToken(Token* token);
+
+  // --- Chores: what one event makes necessary for many blocks, in steps ---
+  bool HasChores() const;
+  // At most `steps` of them.
+  void RunChores(size_t steps, absl::Time now);
+  // Expires what is due, at most `steps`; false when nothing is due any more.
+  bool StepExpiry(size_t steps, absl::Time now);
+
+  // O(n): whether everything agrees with everything.
+  absl::Status Audit() const;
+
+  const BlockStore::Options options;
+  RandomSource* const random;
+  StoreCounters* const counters;
+
+  TenantLedger ledger;
+  RemovedRing removed;
+  NamespaceTable namespaces;
+  BlockIndex index;
+  BlockFamilies families;
+  ScopeLists scopes;
+  SlotSpace slots;
+  TokenTable tokens;
+  LeaseTable leases;
+  FeedHub feed;
+
+  // Entries that left the index and are held.
+  absl::flat_hash_map<const BlockEntry*, std::unique_ptr<BlockEntry>> gone;
+  UseStamp stamp = 0;
+  uint64_t pins = 0;  // Of readers and writers.
+  uint64_t pinned_bytes = 0;
+  bool settled = false;  // Since the lock was last taken: a pending block or a lease changed.
+
+ private:
+  void StepLeaseRelease(Lease* lease);
+  void StepTokenClose(Token* token);
+  void StepRevoke(BlockEntry* entry, absl::Time now);
+  void ExpireShares(Lease* lease, absl::Time now);
+  void Held(BlockEntry* entry, bool was_held);
+  void ReleaseIfFree(BlockEntry* entry);
+  void Detach(BlockEntry* entry);
+  bool StepFamilies();
+  absl::Status AuditIndexed(const BlockEntry& entry) const;
+
+  std::deque<Lease*> releasing_;
+  std::deque<Token*> closing_;
+  std::deque<BlockEntry*> revoking_;  // Each pinned while it is here.
+};
+
+}  // namespace cairn::node
