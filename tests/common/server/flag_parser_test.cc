@@ -149,9 +149,13 @@ TEST_F(FlagParserTest, FlagFilesNestWithinABound) {
   const std::string outer = WriteFile("outer.flags", absl::StrCat("--flagfile=", inner, "\n"));
   ASSERT_TRUE(Parse({absl::StrCat("--flagfile=", outer)}).ok());
   EXPECT_EQ(absl::GetFlag(FLAGS_test_threads), 5);
-  const std::string loop = WriteFile("loop.flags", "");
-  WriteFile("loop.flags", absl::StrCat("--flagfile=", loop, "\n"));
-  EXPECT_THAT(ErrorOf({absl::StrCat("--flagfile=", loop)}), HasSubstr("more than 8 deep"));
+  std::string path = inner;
+  for (int depth = 1; depth < kFlagFileDepthMax; ++depth) {
+    path = WriteFile(absl::StrCat("depth", depth), absl::StrCat("--flagfile=", path, "\n"));
+  }
+  EXPECT_TRUE(Parse({absl::StrCat("--flagfile=", path)}).ok());
+  path = WriteFile("deepest.flags", absl::StrCat("--flagfile=", path, "\n"));
+  EXPECT_THAT(ErrorOf({absl::StrCat("--flagfile=", path)}), HasSubstr("more than 8 deep"));
 }
 
 TEST_F(FlagParserTest, AFlagFileThatCannotBeReadIsNamed) {

@@ -42,7 +42,12 @@ class Child {
     close(pipe_fds[1]);
     output_fd_ = pipe_fds[0];
   }
-  ~Child() { close(output_fd_); }
+  ~Child() {
+    close(output_fd_);
+    if (waited_) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
 
   void Signal(int number) const { CAIRN_CHECK(kill(pid_, number) == 0); }
 
@@ -60,15 +65,17 @@ class Child {
   const std::string& ReadAll() { return ReadUntil("\x01 never printed"); }
 
   // The exit status, or minus the signal that ended it.
-  int Wait() const {
+  int Wait() {
     int status = 0;
     CAIRN_CHECK(waitpid(pid_, &status, 0) == pid_);
+    waited_ = true;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   }
 
  private:
   pid_t pid_ = 0;
   int output_fd_ = -1;
+  bool waited_ = false;
   std::string output_;
 };
 
