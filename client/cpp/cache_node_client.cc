@@ -1,0 +1,162 @@
+#include "client/cpp/cache_node_client.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/lookup_call.h"
+#include "client/cpp/put_call.h"
+#include "client/cpp/reserve_call.h"
+#include "common/base/hex.h"
+#include "common/rpc/id_conversion.h"
+#include "common/rpc/namespace_conversion.h"
+#include "common/rpc/prompt_conversion.h"
+#include "common/wire/limits.h"
+
+namespace cairn {
+
+using Stub = v1::CacheNode::Stub;
+
+CacheNodeClient::CacheNodeClient(const ClientOptions& options, const ClientParts& parts)
+    : link_(options, parts), reader_(&link_), hasher_(parts.hasher) {}
+
+absl::StatusOr<NamespaceHandle> CacheNodeClient::RegisterNamespace(const std::string& name,
+                                                                   const Namespace& fields) {
+  absl::StatusOr<NamespaceHandle> handle = NamespaceHandle::Make(name, fields);
+  if (!handle.ok()) return handle.status();
+  v1::RegisterNamespaceRequest request;
+  request.set_name(name);
+  *request.mutable_fields() = NamespaceToProto(fields);
+  v1::RegisterNamespaceResponse response;
+  const absl::Status status = link_.Call(&Stub::RegisterNamespace, request, {}, {}, &response);
+  if (!status.ok()) return status;
+  if (response.fingerprint() != handle->fingerprint().view() ||
+      response.block_bytes() != handle->block_bytes()) {
+    return absl::InternalError(absl::StrCat(
+        "the node computed fingerprint ", ToHex(response.fingerprint()), " and ",
+        response.block_bytes(), " bytes a block for this namespace; this client computes ",
+        ToHex(handle->fingerprint().view()), " and ", handle->block_bytes(),
+        ": they are of versions that do not fit"));
+  }
+  return handle;
+}
+
+absl::StatusOr<v1::RetireNamespaceResponse> CacheNodeClient::RetireNamespace(
+    const Fingerprint& fingerprint) {
+  v1::RetireNamespaceRequest request;
+  request.set_fingerprint(std::string(fingerprint.view()));
+  v1::RetireNamespaceResponse response;
+  const absl::Status status = link_.Call(&Stub::RetireNamespace, request, {}, {}, &response);
+  if (!status.ok()) return status;
+  return response;
+}
+
+absl::StatusOr<v1::ClearScopeResponse> CacheNodeClient::ClearScope(const Fingerprint& fingerprint,
+                                                                   const Scope& scope) {
+  v1::ClearScopeRequest request;
+  request.set_fingerprint(std::string(fingerprint.view()));
+  *request.mutable_scope() = ScopeToProto(scope);
+  v1::ClearScopeResponse response;
+  const absl::Status status = link_.Call(&Stub::ClearScope, request, {}, {}, &response);
+  if (!status.ok()) return status;
+  return response;
+}
+
+absl::StatusOr<Prompt> CacheNodeClient::MakePrompt(const NamespaceHandle& name_space,
+                                                   absl::Span<const Region> regions,
+                                                   const ExtrasByBlock& extras) const {
+  return Prompt::Make(*hasher_, name_space, regions, extras);
+}
+
+absl::StatusOr<LookupAnswer> CacheNodeClient::Lookup(const NamespaceHandle& name_space,
+                                                     absl::Span<const Prompt> prompts,
+                                                     const LookupOptions& options) {
+  return LookupPrompts(&link_, name_space, prompts, options);
+}
+
+absl::StatusOr<LeaseState> CacheNodeClient::GetLease(const LeaseId& lease, absl::Duration wait) {
+  if (wait > absl::Milliseconds(kWaitMsMax)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("wait: ", absl::FormatDuration(wait), "; at most ", kWaitMsMax, " ms"));
+  }
+  v1::GetLeaseRequest request;
+  request.set_lease(std::string(lease.view()));
+  request.set_wait_ms(MillisecondsOf(wait, kWaitMsMax));
+  v1::GetLeaseResponse response;
+  const absl::Status status =
+      link_.Call(&Stub::GetLease, request, link_.ControlTimeout({}) + wait, {}, &response);
+  if (!status.ok()) return status;
+  return LeaseState{
+      .readers = response.readers(),
+      .readers_ended = response.readers_ended(),
+      .usable_blocks = {response.usable_blocks().begin(), response.usable_blocks().end()},
+      .complete = response.complete()};
+}
+
+ReadLease CacheNodeClient::JoinLease(const LeaseId& lease, uint32_t reader, size_t prompts) {
+  return ReadLease(&link_, lease, reader, prompts, absl::ZeroDuration());
+}
+
+absl::StatusOr<WriteSession> CacheNodeClient::Reserve(const NamespaceHandle& name_space,
+                                                      const Prompt& prompt, size_t first_block,
+                                                      size_t blocks,
+                                                      const ReserveOptions& options) {
+  return ReserveBlocks(&link_, name_space, prompt, first_block, blocks, options);
+}
+
+WriteSession CacheNodeClient::AttachWrite(const NamespaceHandle& name_space,
+                                          const WriteSession::Ticket& ticket) {
+  WriteSession::Reservation reservation;
+  reservation.token = ticket.token;
+  reservation.keys = ticket.keys;
+  reservation.answers.resize(ticket.keys.size());
+  for (const uint32_t index : ticket.reserved) {
+    reservation.answers.at(index).set_outcome(v1::RESERVE_OUTCOME_RESERVED);
+  }
+  return WriteSession(&link_, name_space, std::move(reservation));
+}
+
+absl::StatusOr<PutResult> CacheNodeClient::Put(const NamespaceHandle& name_space,
+                                               const Prompt& prompt, SegmentSource source,
+                                               const PutOptions& options) {
+  return PutBlocks(&link_, name_space, prompt, source, options);
+}
+
+GetResult CacheNodeClient::Get(const NamespaceHandle& name_space, absl::Span<const BlockKey> keys,
+                               SegmentPlace place, const GetOptions& options) {
+  return reader_.Get(name_space, keys, place, options);
+}
+
+absl::StatusOr<bool> CacheNodeClient::ReportMismatch(const Fingerprint& fingerprint,
+                                                     const BlockKey& key, const SegmentId& id) {
+  return reader_.ReportMismatch(fingerprint, key, id);
+}
+
+absl::StatusOr<std::vector<bool>> CacheNodeClient::Delete(const Fingerprint& fingerprint,
+                                                          absl::Span<const BlockKey> keys) {
+  v1::DeleteRequest request;
+  request.set_fingerprint(std::string(fingerprint.view()));
+  request.set_keys(KeysToProto(keys));
+  v1::DeleteResponse response;
+  const absl::Status status = link_.Call(&Stub::Delete, request, {}, {}, &response);
+  if (!status.ok()) return status;
+  if (static_cast<size_t>(response.removed_size()) != keys.size()) {
+    return absl::InternalError(absl::StrCat("the node answered ", response.removed_size(),
+                                            " results for ", keys.size(), " keys"));
+  }
+  return std::vector<bool>(response.removed().begin(), response.removed().end());
+}
+
+std::unique_ptr<BlockWatcher> CacheNodeClient::WatchBlocks() {
+  return std::make_unique<BlockWatcher>(link_.feed());
+}
+
+absl::StatusOr<v1::DescribeResponse> CacheNodeClient::Describe(bool with_shards) {
+  v1::DescribeRequest request;
+  request.set_shards(with_shards);
+  v1::DescribeResponse response;
+  const absl::Status status = link_.Call(&Stub::Describe, request, {}, {}, &response);
+  if (!status.ok()) return status;
+  return response;
+}
+
+}  // namespace cairn

@@ -1,0 +1,48 @@
+#include "client/cpp/node_link.h"
+
+#include <grpcpp/create_channel.h>
+
+#include <algorithm>
+
+#include "common/base/check.h"
+
+namespace cairn {
+namespace {
+
+// Idle megabytes kept for the next writes.
+constexpr size_t kFrameBuffersKept = 16;
+
+}  // namespace
+
+NodeLink::NodeLink(const ClientOptions& options, const ClientParts& parts)
+    : options_(options),
+      runner_(options.retry, parts.clock, parts.random, parts.wait),
+      random_(parts.random),
+      frame_buffers_(FrameBuffers::Make(kFrameBuffersKept)) {
+  CAIRN_CHECK_OK(ValidateClientOptions(options));
+  control_ = v1::CacheNode::NewStub(MakeChannel());
+  feed_ = v1::CacheNode::NewStub(MakeChannel());
+  for (uint32_t i = 0; i < options.data_channels; ++i) {
+    data_.push_back(std::make_unique<grpc::GenericStub>(MakeChannel()));
+  }
+}
+
+std::shared_ptr<grpc::Channel> NodeLink::MakeChannel() const {
+  return grpc::CreateCustomChannel(
+      options_.target,
+      options_.credentials ? options_.credentials : grpc::InsecureChannelCredentials(),
+      MakeChannelArguments(options_.channel));
+}
+
+grpc::GenericStub* NodeLink::NextData() {
+  return data_[next_data_.fetch_add(1, std::memory_order_relaxed) % data_.size()].get();
+}
+
+uint32_t MillisecondsOf(absl::Duration duration, uint32_t max) {
+  if (duration <= absl::ZeroDuration()) return 0;
+  const int64_t rounded =
+      absl::ToInt64Milliseconds(duration + absl::Milliseconds(1) - absl::Nanoseconds(1));
+  return static_cast<uint32_t>(std::min<int64_t>(rounded, max));
+}
+
+}  // namespace cairn

@@ -1,0 +1,107 @@
+#include "client/cpp/put_call.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/node_link.h"
+#include "client/cpp/reserve_call.h"
+#include "client/cpp/write_session.h"
+#include "common/wire/limits.h"
+
+namespace cairn {
+namespace {
+
+// Blocks from `first` on that one reservation may ask for: within a region and its bounds.
+size_t BlocksAtOnce(const NamespaceHandle& name_space, const Prompt& prompt, size_t first,
+                    const PutOptions& options) {
+  size_t region = 0;
+  while (prompt.FirstBlock(region + 1) <= first) ++region;
+  const size_t by_tokens =
+      std::max<size_t>(1, kTokensPerReserveMax / std::max(1u, name_space.block_tokens()));
+  return std::min({prompt.FirstBlock(region + 1) - first, size_t{kBlocksPerReserveMax}, by_tokens,
+                   std::max<size_t>(1, options.blocks_per_reserve_max)});
+}
+
+// Counts the answers up to the first that ends the reservation, and notes that one. The number of
+// blocks that are settled.
+size_t CountAnswers(const WriteSession& session, PutResult* result) {
+  size_t settled = 0;
+  for (const v1::ReserveAnswer& answer : session.answers()) {
+    switch (answer.outcome()) {
+      case v1::RESERVE_OUTCOME_RESERVED:
+        break;
+      case v1::RESERVE_OUTCOME_PRESENT:
+        ++result->blocks_already_present;
+        break;
+      case v1::RESERVE_OUTCOME_IN_PROGRESS:
+        ++result->blocks_in_progress;
+        break;
+      default:
+        result->stopped_by = answer.outcome();
+        return settled;
+    }
+    ++settled;
+  }
+  return settled;
+}
+
+absl::Status WriteAndCommit(WriteSession* session, size_t first_block, SegmentSource source,
+                            const PutOptions& options, PutResult* result) {
+  const auto from_prompt = [&](size_t block, const SegmentId& id) {
+    return source(first_block + block, id);
+  };
+  const absl::StatusOr<WriteResult> written = session->WriteAll(
+      from_prompt,
+      {.timeout = options.timeout, .wait_when_exhausted = options.wait_when_exhausted});
+  if (!written.ok()) return written.status();
+  if (!written->AllWritten()) return written->errors.front().status;
+  const absl::StatusOr<CommitResult> committed = session->Commit();
+  if (!committed.ok()) return committed.status();
+  if (committed->errors_total > 0) return committed->errors.front().status;
+  if (!committed->complete) {
+    return absl::InternalError(absl::StrCat("the node says that ", committed->missing.size(),
+                                            " runs of segments are missing that were written"));
+  }
+  result->blocks_written += session->reserved().size();
+  result->bytes_written += written->bytes_written;
+  return absl::OkStatus();
+}
+
+bool WorthAnotherTry(const PutResult& result, const PutOptions& options) {
+  return options.wait_when_exhausted && (result.stopped_by == v1::RESERVE_OUTCOME_NO_SPACE ||
+                                         result.stopped_by == v1::RESERVE_OUTCOME_QUOTA);
+}
+
+}  // namespace
+
+absl::StatusOr<PutResult> PutBlocks(NodeLink* link, const NamespaceHandle& name_space,
+                                    const Prompt& prompt, SegmentSource source,
+                                    const PutOptions& options) {
+  if (prompt.regions().empty() && prompt.block_count() > 0) {
+    return absl::InvalidArgumentError("a prompt made from keys cannot be put: tokens are needed");
+  }
+  PutResult result;
+  result.blocks_total = prompt.block_count();
+  size_t next = 0;
+  while (next < prompt.block_count()) {
+    result.stopped_by.reset();
+    absl::StatusOr<WriteSession> session = ReserveBlocks(
+        link, name_space, prompt, next, BlocksAtOnce(name_space, prompt, next, options),
+        {.token_ttl = options.token_ttl,
+         .wait_when_exhausted = options.wait_when_exhausted,
+         .timeout = link->DataTimeout(options.timeout)});
+    if (!session.ok()) return session.status();
+    const size_t settled = CountAnswers(*session, &result);
+    if (session->token()) {
+      const absl::Status status = WriteAndCommit(&*session, next, source, options, &result);
+      if (!status.ok()) return status;
+    }
+    next += settled;
+    // A reservation that was cut short, but got something, is worth asking again for the rest.
+    const bool go_on = settled > 0 && WorthAnotherTry(result, options);
+    if (result.stopped_by && !go_on) break;
+  }
+  return result;
+}
+
+}  // namespace cairn

@@ -1,0 +1,51 @@
+// Options and results of Reserve and Put. Plain values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "absl/time/time.h"
+#include "cairn/v1/write.pb.h"
+
+namespace cairn {
+
+struct ReserveOptions {
+  // Life of the token without a write; zero takes the node's default.
+  absl::Duration token_ttl = absl::ZeroDuration();
+  // When nothing at all could be reserved for lack of space or quota, wait as the node says and ask
+  // again, within the deadline.
+  bool wait_when_exhausted = false;
+  // Destroying the session ends the token unless its blocks are complete.
+  bool abort_on_destroy = true;
+  // Zero takes the client's control_timeout, or data_timeout when it may wait for space.
+  absl::Duration timeout = absl::ZeroDuration();
+};
+
+struct PutOptions {
+  // Blocks under one token.
+  size_t blocks_per_reserve_max = 256;
+  absl::Duration token_ttl = absl::ZeroDuration();
+  // Wait for space, quota and admission.
+  bool wait_when_exhausted = false;
+  // Of each reservation and of each write; zero takes the client's data_timeout.
+  absl::Duration timeout = absl::ZeroDuration();
+};
+
+struct PutResult {
+  size_t blocks_total = 0;
+  size_t blocks_already_present = 0;
+  // In another writer's hands.
+  size_t blocks_in_progress = 0;
+  size_t blocks_written = 0;
+  uint64_t bytes_written = 0;
+  // Why the rest was not written: the node's first answer that ends a reservation.
+  std::optional<v1::ReserveOutcome> stopped_by;
+
+  // Every block of the prompt is present or in another writer's hands.
+  bool complete() const {
+    return blocks_already_present + blocks_in_progress + blocks_written == blocks_total;
+  }
+};
+
+}  // namespace cairn

@@ -1,0 +1,91 @@
+#include "client/cpp/raw_call.h"
+
+#include "client/cpp/call_runner.h"
+#include "common/base/check.h"
+#include "common/rpc/status_mapping.h"
+
+namespace cairn {
+namespace {
+
+// Tags are never dereferenced.
+void* Tag(intptr_t number) { return reinterpret_cast<void*>(number); }
+constexpr intptr_t kStartTag = 1;
+constexpr intptr_t kWriteTag = 2;
+constexpr intptr_t kReadTag = 3;
+constexpr intptr_t kFinishTag = 4;
+
+}  // namespace
+
+RawCall::RawCall(grpc::GenericStub* stub, const std::string& method, absl::Duration timeout) {
+  SetDeadline(timeout, &context_);
+  call_ = stub->PrepareCall(&context_, method, &queue_);
+  call_->StartCall(Tag(kStartTag));
+  void* tag = nullptr;
+  CAIRN_CHECK(queue_.Next(&tag, &started_) && tag == Tag(kStartTag));
+}
+
+RawCall::~RawCall() {
+  if (!finished_) {
+    context_.TryCancel();
+    (void)Finish();
+  }
+  queue_.Shutdown();
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_.Next(&tag, &ok)) {
+  }
+}
+
+void RawCall::BeginWrite(const grpc::ByteBuffer& message, bool last) {
+  CAIRN_CHECK(!writing_ && !finished_);
+  writing_ = true;
+  if (last) {
+    call_->WriteLast(message, grpc::WriteOptions(), Tag(kWriteTag));
+  } else {
+    call_->Write(message, Tag(kWriteTag));
+  }
+}
+
+void RawCall::BeginWritesDone() {
+  CAIRN_CHECK(!writing_ && !finished_);
+  writing_ = true;
+  call_->WritesDone(Tag(kWriteTag));
+}
+
+void RawCall::BeginRead() {
+  CAIRN_CHECK(!reading_ && !finished_);
+  reading_ = true;
+  message_.Clear();
+  call_->Read(&message_, Tag(kReadTag));
+}
+
+RawCall::Done RawCall::Next() {
+  CAIRN_CHECK(writing_ || reading_);
+  return Wait();
+}
+
+RawCall::Done RawCall::Wait() {
+  void* tag = nullptr;
+  bool ok = false;
+  CAIRN_CHECK(queue_.Next(&tag, &ok));
+  if (tag == Tag(kWriteTag)) {
+    writing_ = false;
+    return {Event::kWritten, ok};
+  }
+  CAIRN_CHECK(tag == Tag(kReadTag));
+  reading_ = false;
+  return {Event::kRead, ok};
+}
+
+absl::Status RawCall::Finish() {
+  CAIRN_CHECK(!finished_);
+  while (writing_ || reading_) (void)Wait();
+  finished_ = true;
+  call_->Finish(&status_, Tag(kFinishTag));
+  void* tag = nullptr;
+  bool ok = false;
+  CAIRN_CHECK(queue_.Next(&tag, &ok) && tag == Tag(kFinishTag));
+  return FromGrpcStatus(status_);
+}
+
+}  // namespace cairn

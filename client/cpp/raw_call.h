@@ -1,0 +1,69 @@
+// RawCall: one call whose messages are bytes, driven by the thread that uses it.
+//
+// At most one write and one read are under way; Next() waits for whichever ends first. No threads
+// and no locks of ours: the call has a completion queue of its own. Not thread-safe. The destructor
+// cancels what is not finished and waits for gRPC to let go, which cancelling makes prompt.
+#pragma once
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace cairn {
+
+class RawCall {
+ public:
+  enum class Event { kWritten, kRead };
+  struct Done {
+    Event event = Event::kRead;
+    // Read: a message is there; false: the call has ended. Written: the message is on its way;
+    // false: it never will be.
+    bool ok = false;
+  };
+
+  // Starts the call. `method` as in "/cairn.v1.CacheNode/Get".
+  RawCall(grpc::GenericStub* stub, const std::string& method, absl::Duration timeout);
+  ~RawCall();
+
+  RawCall(const RawCall&) = delete;
+  RawCall& operator=(const RawCall&) = delete;
+
+  // REQUIRES: no write under way. `last`: no other follows.
+  void BeginWrite(const grpc::ByteBuffer& message, bool last);
+  // Says that no other write follows; counts as a write. REQUIRES as BeginWrite.
+  void BeginWritesDone();
+  // REQUIRES: no read under way.
+  void BeginRead();
+
+  // Waits for a write or a read to end. REQUIRES: one is under way.
+  Done Next();
+  // What the last read gave.
+  const grpc::ByteBuffer& message() const { return message_; }
+
+  void Cancel() { context_.TryCancel(); }
+  // How the call ended. What is under way ends too. REQUIRES: a read said that the call has ended,
+  // or it was cancelled; to be called once.
+  absl::Status Finish();
+
+ private:
+  // Waits for one operation; records that it is no longer under way.
+  Done Wait();
+
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+  grpc::ByteBuffer message_;
+  grpc::Status status_;
+  bool started_ = false;
+  bool writing_ = false;
+  bool reading_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace cairn

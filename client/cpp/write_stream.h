@@ -1,0 +1,84 @@
+// WriteStream: sends the frames of one write over one Write call and takes the answers.
+//
+// A bounded number of frames is on its way unanswered, so that the node's admission is what paces
+// the writer. Every answer is read; nothing more is sent once the stream failed.
+#pragma once
+
+#include <grpcpp/generic/generic_stub.h>
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "cairn/v1/write.pb.h"
+#include "client/cpp/frame_buffers.h"
+#include "client/cpp/frame_packer.h"
+#include "client/cpp/raw_call.h"
+#include "common/base/bytes16.h"
+
+namespace cairn {
+
+// Segments that did not land: consecutive layers of one part of one block.
+struct SegmentError {
+  size_t block = 0;  // Index in the reservation.
+  SegmentId first;
+  uint32_t layers = 1;
+  absl::Status status;
+};
+
+// What the node said of a piece; never OK.
+absl::Status StatusOfPieceError(const v1::PieceError& error);
+
+// Frames that wait for their answer.
+inline constexpr size_t kFramesInFlightMax = 4;
+// Errors kept of one write; more are counted.
+inline constexpr size_t kSegmentErrorsMax = 256;
+
+class WriteStream {
+ public:
+  // Borrows the packer; starts the call.
+  WriteStream(grpc::GenericStub* stub, const TokenId& token, absl::Duration timeout,
+              FramePacker* packer, std::shared_ptr<FrameBuffers> buffers);
+
+  // Sends what the packer has and waits for the end. OK: each item was answered; see errors(). To
+  // be called once.
+  absl::Status Run();
+
+  // Items of the packer that were answered, counted from its first one.
+  size_t items_answered() const { return items_answered_; }
+  // Whether an answered item did not land.
+  bool Refused(size_t item) const { return refused_[item]; }
+  // The same with the reasons; at most kSegmentErrorsMax are listed.
+  const std::vector<SegmentError>& errors() const { return errors_; }
+  size_t errors_total() const { return errors_total_; }
+
+ private:
+  // What is remembered of a frame until its answer.
+  struct Sent {
+    std::vector<PieceHeader> pieces;
+    std::vector<size_t> first_items;  // By piece.
+    size_t items_after = 0;
+  };
+
+  absl::Status SendNext();
+  absl::Status TakeAnswer();
+  absl::Status AddErrors(const Sent& sent, const v1::WriteResponse& response);
+
+  FramePacker* packer_;
+  const TokenId token_;
+  std::shared_ptr<FrameBuffers> buffers_;  // Shared with slices that outlive the call.
+  RawCall call_;
+  std::deque<Sent> unanswered_;
+  bool writing_ = false;
+  bool closed_ = false;
+  size_t items_answered_;
+  std::vector<bool> refused_;  // By item.
+  std::vector<SegmentError> errors_;
+  size_t errors_total_ = 0;
+};
+
+}  // namespace cairn
