@@ -1,0 +1,69 @@
+// ReplayReport: what one replay did, beside what the best caches would have hit.
+//
+// Plain data, filled by whoever replays.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "client/replay/latency_recorder.h"
+
+namespace cairn::replay {
+
+struct LatencySummary {
+  absl::Duration p50;
+  absl::Duration p99;
+
+  static LatencySummary Of(const LatencyRecorder& recorder);
+};
+
+struct ReplayReport {
+  uint64_t requests = 0;         // Replayed, failed ones among them.
+  uint64_t empty_requests = 0;   // Passed over: no prompt.
+  uint64_t failed_requests = 0;  // Ended without their answer.
+  uint64_t wrong_bytes = 0;      // Delivered, but not what was computed for that block.
+  uint64_t tokens_looked_up = 0;
+
+  // Delivered, summed over tiers below; the oracles' for the same requests in the same order.
+  uint64_t hit_blocks = 0;
+  uint64_t hit_tokens = 0;
+  uint64_t ideal_hit_blocks = 0;
+  uint64_t ideal_hit_tokens = 0;
+  uint64_t lru_hit_blocks = 0;
+  uint64_t lru_hit_tokens = 0;
+  uint64_t lru_capacity_blocks = 0;
+
+  uint64_t hit_blocks_device = 0;
+  uint64_t hit_blocks_host = 0;
+  uint64_t hit_blocks_disk = 0;
+
+  double busiest_over_mean = 0;  // BusiestOverMean of the tokens that each replica computed.
+
+  LatencySummary route;
+  LatencySummary lookup;
+  LatencySummary get;
+  LatencySummary put;
+  absl::Duration elapsed;
+
+  // Hit tokens over looked-up tokens; 0 when none were looked up.
+  double hit_rate_tokens() const;
+  double ideal_hit_rate_tokens() const;
+  double lru_hit_rate_tokens() const;
+
+  // For people: one line a value, aligned.
+  std::string ToTable() const;
+
+  // One flat JSON object. Counts are whole numbers, rates lie in [0, 1], latencies end in `_us`.
+  std::string ToJson() const;
+
+  // Replaces the file at `path` with ToJson(); the status names the path and the system's reason.
+  absl::Status WriteJson(const std::string& path) const;
+};
+
+// The largest over the mean, 1 when all are equal; 0 when there is nothing to compare.
+double BusiestOverMean(absl::Span<const uint64_t> tokens_by_replica);
+
+}  // namespace cairn::replay
