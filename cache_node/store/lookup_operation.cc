@@ -240,6 +240,7 @@ BlockEntry* LookupOperation::FindOne(const StoreState& state, absl::Time now) {
 }
 
 LookupAnswer LookupOperation::Finish(StoreCounters* counters) {
+  if (!query_.counted) return std::move(answer_);
   uint64_t blocks = 0;
   uint64_t hits = 0;
   for (const PromptAnswer& prompt : answer_.prompts) {

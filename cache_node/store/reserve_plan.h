@@ -17,14 +17,15 @@ namespace cairn::node {
 
 // As in cairn.v1.ReserveRequest. Spans borrow.
 struct ReserveFields {
-  Scope scope;
-  std::optional<BlockKey> region_parent;  // Last block of the first region, for a second one.
-  std::optional<BlockKey> parent;         // Block before the first one, within the region.
-  absl::Span<const BlockKey> keys;
-  absl::Span<const uint32_t> tokens;
-  ExtrasByBlock extras;  // By index into `keys`.
-  absl::Span<const std::string> external_ids;
-  absl::Duration ttl;
+  Scope scope = {};
+  // Last block of the first region, for a second one.
+  std::optional<BlockKey> region_parent = std::nullopt;
+  std::optional<BlockKey> parent = std::nullopt;  // Block before the first one, within the region.
+  absl::Span<const BlockKey> keys = {};
+  absl::Span<const uint32_t> tokens = {};
+  ExtrasByBlock extras = {};  // By index into `keys`.
+  absl::Span<const std::string> external_ids = {};
+  absl::Duration ttl = absl::ZeroDuration();
 };
 
 // INVALID_ARGUMENT naming the field when they are not what the namespace's key scheme asks for. A

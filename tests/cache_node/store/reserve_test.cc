@@ -2,6 +2,7 @@
 // leaves behind. Each test is a story on a small store with a fake clock.
 #include <gmock/gmock.h>
 
+#include "common/base/check.h"
 #include "tests/cache_node/store/test_store.h"
 #include "tests/testing/truncating_block_hasher.h"
 
