@@ -1,0 +1,38 @@
+// cairn-node: one cache node of a fleet.
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_join.h"
+#include "cache_node/service/node.h"
+#include "cache_node/service/node_flags.h"
+#include "common/server/allocator.h"
+#include "common/server/program.h"
+#include "common/server/shutdown_signal.h"
+
+int main(int argc, char** argv) {
+  using cairn::node::Node;
+  cairn::TuneAllocator();
+  const cairn::ProgramInfo info{.name = "cairn-node",
+                                .summary = "holds KV blocks of LLM prefixes and hands them out",
+                                .version = "1"};
+  const std::optional<int> exit = cairn::StartProgram(
+      info, argc, argv, [] { return cairn::node::ConfigFromFlags().Validate(); });
+  if (exit.has_value()) return *exit;
+
+  cairn::ShutdownSignal shutdown;
+  const cairn::node::NodeConfig config = cairn::node::ConfigFromFlags();
+  const absl::StatusOr<std::unique_ptr<Node>> node =
+      Node::Start(config, std::make_unique<cairn::InsecureCallerResolver>());
+  if (!node.ok()) {
+    std::fprintf(stderr, "cairn-node: %s\n", std::string(node.status().message()).c_str());
+    return cairn::kExitFailure;
+  }
+  std::fprintf(stderr, "%s\ncairn-node %s: serving on %s\n", config.Memory().Table().c_str(),
+               config.node_id.c_str(), absl::StrJoin((*node)->addresses(), ", ").c_str());
+  shutdown.Wait();
+  std::fprintf(stderr, "cairn-node %s: draining\n", config.node_id.c_str());
+  (*node)->Drain();
+  return cairn::kExitOk;
+}

@@ -1,0 +1,223 @@
+#include "cache_node/service/cache_node_service.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cache_node/service/get_stream.h"
+#include "cache_node/service/refusal.h"
+#include "cache_node/service/waiting_reply.h"
+#include "common/rpc/retry_status.h"
+#include "common/rpc/status_mapping.h"
+#include "common/wire/message_codec.h"
+
+namespace cairn::node {
+namespace {
+
+using Reactor = grpc::ServerUnaryReactor;
+
+constexpr absl::Duration kBusyRetryAfter = absl::Milliseconds(50);
+
+Reactor* Finish(grpc::CallbackServerContext* context, RpcMetrics::Call call,
+                const absl::Status& status) {
+  Reactor* const reactor = context->DefaultReactor();
+  call.End(status.code());
+  reactor->Finish(ToGrpcStatus(status));
+  return reactor;
+}
+
+}  // namespace
+
+template <typename Request, typename Response>
+absl::Status CacheNodeService::Run(const Context& context, Method<Request, Response> method,
+                                   const Request& request, Response* response) const {
+  if (context.IsCancelled()) return absl::CancelledError("the client is gone");
+  const absl::StatusOr<Caller> caller = parts_.callers->Resolve(context);
+  if (!caller.ok()) return caller.status();
+  return (parts_.calls->*method)(*caller, request, response);
+}
+
+template <typename Request, typename Response>
+Reactor* CacheNodeService::RunHere(RpcMethod name, Context* context,
+                                   Method<Request, Response> method, const Request& request,
+                                   Response* response) const {
+  RpcMetrics::Call call = parts_.metrics->Begin(name);
+  return Finish(context, std::move(call), Run(*context, method, request, response));
+}
+
+template <typename Request, typename Response>
+Reactor* CacheNodeService::RunOnExecutor(RpcMethod name, Context* context,
+                                         Method<Request, Response> method, const Request* request,
+                                         Response* response) const {
+  // Shared with the task, which a full queue destroys unrun.
+  auto call = std::make_shared<RpcMetrics::Call>(parts_.metrics->Begin(name));
+  Reactor* const reactor = context->DefaultReactor();
+  // The call's messages and context live until Finish.
+  const absl::Status submitted =
+      parts_.executor->Submit([this, context, method, request, response, call, reactor]() {
+        const absl::Status status = Run(*context, method, *request, response);
+        call->End(status.code());
+        reactor->Finish(ToGrpcStatus(status));
+      });
+  if (submitted.ok()) return reactor;
+  const absl::Status refused =
+      absl::IsResourceExhausted(submitted) ? WithRetryAfter(submitted, kBusyRetryAfter) : submitted;
+  call->End(refused.code());
+  reactor->Finish(ToGrpcStatus(refused));
+  return reactor;
+}
+
+Reactor* CacheNodeService::RegisterNamespace(Context* context,
+                                             const v1::RegisterNamespaceRequest* request,
+                                             v1::RegisterNamespaceResponse* response) {
+  return RunHere(RpcMethod::kRegisterNamespace, context, &NodeCalls::RegisterNamespace, *request,
+                 response);
+}
+
+Reactor* CacheNodeService::RetireNamespace(Context* context,
+                                           const v1::RetireNamespaceRequest* request,
+                                           v1::RetireNamespaceResponse* response) {
+  return RunOnExecutor(RpcMethod::kRetireNamespace, context, &NodeCalls::RetireNamespace, request,
+                       response);
+}
+
+Reactor* CacheNodeService::ClearScope(Context* context, const v1::ClearScopeRequest* request,
+                                      v1::ClearScopeResponse* response) {
+  return RunOnExecutor(RpcMethod::kClearScope, context, &NodeCalls::ClearScope, request, response);
+}
+
+Reactor* CacheNodeService::Lookup(Context* context, const v1::LookupRequest* request,
+                                  v1::LookupResponse* response) {
+  RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kLookup);
+  if (context->IsCancelled()) return Finish(context, std::move(call), absl::CancelledError(""));
+  const absl::StatusOr<Caller> caller = parts_.callers->Resolve(*context);
+  if (!caller.ok()) return Finish(context, std::move(call), caller.status());
+  absl::StatusOr<std::optional<NodeCalls::PendingLookup>> begun =
+      parts_.calls->BeginLookup(*caller, *request, response);
+  if (!begun.ok()) return Finish(context, std::move(call), begun.status());
+  if (!begun->has_value()) return Finish(context, std::move(call), absl::OkStatus());
+  const absl::Duration wait = (*begun)->plan.wait;
+  if (wait == absl::ZeroDuration()) {
+    parts_.calls->TryLookup(**begun, true, response);
+    return Finish(context, std::move(call), absl::OkStatus());
+  }
+  return WaitingReply::Start(parts_.waiting, parts_.waiter, parts_.clock->SteadyNow() + wait,
+                             std::move(call),
+                             [calls = parts_.calls, lookup = **std::move(begun),
+                              response](bool last) mutable -> std::optional<absl::Status> {
+                               if (!calls->TryLookup(lookup, last, response)) return std::nullopt;
+                               return absl::OkStatus();
+                             });
+}
+
+Reactor* CacheNodeService::GetLease(Context* context, const v1::GetLeaseRequest* request,
+                                    v1::GetLeaseResponse* response) {
+  RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kGetLease);
+  const absl::StatusOr<Caller> caller = parts_.callers->Resolve(*context);
+  if (!caller.ok()) return Finish(context, std::move(call), caller.status());
+  const absl::StatusOr<LeaseId> lease = parts_.calls->BeginGetLease(*request);
+  if (!lease.ok()) return Finish(context, std::move(call), lease.status());
+  return WaitingReply::Start(parts_.waiting, parts_.waiter,
+                             parts_.clock->SteadyNow() + absl::Milliseconds(request->wait_ms()),
+                             std::move(call),
+                             [calls = parts_.calls, caller = *caller, lease = *lease, response,
+                              waits = request->wait_ms() > 0](bool last) {
+                               return calls->TryGetLease(caller, lease, last || !waits, response);
+                             });
+}
+
+Reactor* CacheNodeService::RenewLease(Context* context, const v1::RenewLeaseRequest* request,
+                                      v1::RenewLeaseResponse* response) {
+  return RunHere(RpcMethod::kRenewLease, context, &NodeCalls::RenewLease, *request, response);
+}
+
+Reactor* CacheNodeService::EndLease(Context* context, const v1::EndLeaseRequest* request,
+                                    v1::EndLeaseResponse* response) {
+  if (request->mismatches().empty()) {
+    return RunHere(RpcMethod::kEndLease, context, &NodeCalls::EndLease, *request, response);
+  }
+  return RunOnExecutor(RpcMethod::kEndLease, context, &NodeCalls::EndLease, request, response);
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* CacheNodeService::Get(Context* context,
+                                                                  const grpc::ByteBuffer* request) {
+  RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kGet);
+  absl::StatusOr<std::unique_ptr<GetFrames>> frames = MakeGetFrames(*context, *request);
+  if (frames.ok() && !parts_.get_slots->Take()) {
+    frames = WithRetryAfter(
+        absl::ResourceExhaustedError(absl::StrCat(
+            "Get calls that run at once: ", parts_.get_slots->max(), " already (--gets-max)")),
+        kBusyRetryAfter);
+  }
+  if (!frames.ok()) {
+    return new Refusal<grpc::ServerWriteReactor<grpc::ByteBuffer>>(frames.status(),
+                                                                   std::move(call));
+  }
+  return GetStream::Start(*std::move(frames), parts_.get_slots, parts_.get_bytes, std::move(call));
+}
+
+absl::StatusOr<std::unique_ptr<GetFrames>> CacheNodeService::MakeGetFrames(
+    const Context& context, const grpc::ByteBuffer& bytes) const {
+  const absl::StatusOr<Caller> caller = parts_.callers->Resolve(context);
+  if (!caller.ok()) return caller.status();
+  v1::GetRequest request;
+  if (absl::Status status = DecodeMessage(bytes, &request); !status.ok()) return status;
+  const std::optional<Fingerprint> fingerprint = Fingerprint::FromBytes(request.fingerprint());
+  absl::StatusOr<GetPlan> plan = MakeGetPlan(
+      request, fingerprint.has_value() ? parts_.store->FindPayloadMap(*fingerprint) : nullptr);
+  if (!plan.ok()) return plan.status();
+  return std::make_unique<GetFrames>(parts_.store, caller->tenant, *std::move(plan));
+}
+
+Reactor* CacheNodeService::Reserve(Context* context, const v1::ReserveRequest* request,
+                                   v1::ReserveResponse* response) {
+  return RunOnExecutor(RpcMethod::kReserve, context, &NodeCalls::Reserve, request, response);
+}
+
+Reactor* CacheNodeService::Commit(Context* context, const v1::CommitRequest* request,
+                                  v1::CommitResponse* response) {
+  return RunHere(RpcMethod::kCommit, context, &NodeCalls::Commit, *request, response);
+}
+
+Reactor* CacheNodeService::Abort(Context* context, const v1::AbortRequest* request,
+                                 v1::AbortResponse* response) {
+  return RunHere(RpcMethod::kAbort, context, &NodeCalls::Abort, *request, response);
+}
+
+Reactor* CacheNodeService::ReportMismatch(Context* context,
+                                          const v1::ReportMismatchRequest* request,
+                                          v1::ReportMismatchResponse* response) {
+  return RunOnExecutor(RpcMethod::kReportMismatch, context, &NodeCalls::ReportMismatch, request,
+                       response);
+}
+
+Reactor* CacheNodeService::Delete(Context* context, const v1::DeleteRequest* request,
+                                  v1::DeleteResponse* response) {
+  return RunHere(RpcMethod::kDelete, context, &NodeCalls::Delete, *request, response);
+}
+
+grpc::ServerBidiReactor<v1::WatchBlocksRequest, v1::WatchBlocksResponse>*
+CacheNodeService::WatchBlocks(Context* context) {
+  RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kWatchBlocks);
+  const absl::StatusOr<Caller> caller = parts_.callers->Resolve(*context);
+  absl::Status status = caller.status();
+  if (status.ok() && !caller->admin) {
+    status = absl::PermissionDeniedError("the feed shows all tenants' keys: it is for admins");
+  }
+  if (status.ok() && parts_.facts->draining()) {
+    status = absl::UnavailableError("the node is draining; watch another one");
+  }
+  if (!status.ok()) {
+    return new Refusal<grpc::ServerBidiReactor<v1::WatchBlocksRequest, v1::WatchBlocksResponse>>(
+        status, std::move(call));
+  }
+  return FeedStream::Start(parts_.feed, context, std::move(call));
+}
+
+Reactor* CacheNodeService::Describe(Context* context, const v1::DescribeRequest* request,
+                                    v1::DescribeResponse* response) {
+  return RunHere(RpcMethod::kDescribe, context, &NodeCalls::Describe, *request, response);
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,103 @@
+// CacheNodeService: the gRPC face of NodeCalls and of the streams.
+//
+// Only shells: resolve the caller, choose the thread, run, map the status, count and time. What may
+// hash, remake memory or remove much runs on the executor; all else on gRPC's threads. Write is
+// left to GenericService. Borrows its parts, which must outlive the server.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <string>
+
+#include "cache_node/service/feed_stream.h"
+#include "cache_node/service/get_frames.h"
+#include "cache_node/service/get_slots.h"
+#include "cache_node/service/node_calls.h"
+#include "cache_node/service/rpc_metrics.h"
+#include "cache_node/service/settled_waiter.h"
+#include "cache_node/service/waiting_calls.h"
+#include "cairn/v1/cache_node.grpc.pb.h"
+#include "common/base/clock.h"
+#include "common/rpc/caller_resolver.h"
+#include "common/server/executor.h"
+
+namespace cairn::node {
+
+class CacheNodeService final
+    : public v1::CacheNode::WithRawCallbackMethod_Get<
+          v1::CacheNode::WithGenericMethod_Write<v1::CacheNode::CallbackService>> {
+ public:
+  struct Parts {
+    NodeCalls* calls = nullptr;
+    BlockStore* store = nullptr;
+    const CallerResolver* callers = nullptr;
+    const NodeFacts* facts = nullptr;
+    RpcMetrics* metrics = nullptr;
+    Executor* executor = nullptr;
+    WaitingCalls* waiting = nullptr;
+    SettledWaiter* waiter = nullptr;
+    const Clock* clock = nullptr;
+    GetSlots* get_slots = nullptr;
+    Counter get_bytes;
+    FeedStream::Parts feed;
+  };
+
+  explicit CacheNodeService(const Parts& parts) : parts_(parts) {}
+
+  using Context = grpc::CallbackServerContext;
+  using Reactor = grpc::ServerUnaryReactor;
+
+  Reactor* RegisterNamespace(Context* context, const v1::RegisterNamespaceRequest* request,
+                             v1::RegisterNamespaceResponse* response) override;
+  Reactor* RetireNamespace(Context* context, const v1::RetireNamespaceRequest* request,
+                           v1::RetireNamespaceResponse* response) override;
+  Reactor* ClearScope(Context* context, const v1::ClearScopeRequest* request,
+                      v1::ClearScopeResponse* response) override;
+  Reactor* Lookup(Context* context, const v1::LookupRequest* request,
+                  v1::LookupResponse* response) override;
+  Reactor* GetLease(Context* context, const v1::GetLeaseRequest* request,
+                    v1::GetLeaseResponse* response) override;
+  Reactor* RenewLease(Context* context, const v1::RenewLeaseRequest* request,
+                      v1::RenewLeaseResponse* response) override;
+  Reactor* EndLease(Context* context, const v1::EndLeaseRequest* request,
+                    v1::EndLeaseResponse* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Get(Context* context,
+                                                  const grpc::ByteBuffer* request) override;
+  Reactor* Reserve(Context* context, const v1::ReserveRequest* request,
+                   v1::ReserveResponse* response) override;
+  Reactor* Commit(Context* context, const v1::CommitRequest* request,
+                  v1::CommitResponse* response) override;
+  Reactor* Abort(Context* context, const v1::AbortRequest* request,
+                 v1::AbortResponse* response) override;
+  Reactor* ReportMismatch(Context* context, const v1::ReportMismatchRequest* request,
+                          v1::ReportMismatchResponse* response) override;
+  Reactor* Delete(Context* context, const v1::DeleteRequest* request,
+                  v1::DeleteResponse* response) override;
+  grpc::ServerBidiReactor<v1::WatchBlocksRequest, v1::WatchBlocksResponse>* WatchBlocks(
+      Context* context) override;
+  Reactor* Describe(Context* context, const v1::DescribeRequest* request,
+                    v1::DescribeResponse* response) override;
+
+ private:
+  // What one method of NodeCalls does.
+  template <typename Request, typename Response>
+  using Method = absl::Status (NodeCalls::*)(const Caller&, const Request&, Response*);
+
+  template <typename Request, typename Response>
+  absl::Status Run(const Context& context, Method<Request, Response> method, const Request& request,
+                   Response* response) const;
+  // On this thread.
+  template <typename Request, typename Response>
+  Reactor* RunHere(RpcMethod name, Context* context, Method<Request, Response> method,
+                   const Request& request, Response* response) const;
+  // On the executor; RESOURCE_EXHAUSTED with a retry delay when its queue is full.
+  template <typename Request, typename Response>
+  Reactor* RunOnExecutor(RpcMethod name, Context* context, Method<Request, Response> method,
+                         const Request* request, Response* response) const;
+  absl::StatusOr<std::unique_ptr<GetFrames>> MakeGetFrames(const Context& context,
+                                                           const grpc::ByteBuffer& bytes) const;
+
+  const Parts parts_;
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,29 @@
+// MemoryTermsOf: what a node may come to hold, part by part. Their sum is kept under the limit.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/server/byte_size.h"
+
+namespace cairn::node {
+
+struct NodeConfig;
+
+struct MemoryTerm {
+  std::string name;
+  ByteSize size;
+  std::string flag;  // What makes it smaller; empty when it is fixed.
+};
+
+// What one connection may keep in the transport: its buffers, and those of a writer's stream that
+// was not admitted yet (64 KiB of lookahead, and the stream itself).
+inline constexpr ByteSize kConnectionBytes = ByteSize::KiB(256);
+// One record that waits in a watcher's queue.
+inline constexpr ByteSize kFeedRecordBytes = ByteSize(64);
+// Code, stacks, gRPC's own, metrics.
+inline constexpr ByteSize kBaseBytes = ByteSize::MiB(64);
+
+std::vector<MemoryTerm> MemoryTermsOf(const NodeConfig& config);
+
+}  // namespace cairn::node

@@ -1,0 +1,207 @@
+#include "cache_node/service/node.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cache_node/store/lru_policy.h"
+#include "common/base/check.h"
+#include "common/rpc/server_options.h"
+
+namespace cairn::node {
+namespace {
+
+// Longest that gRPC keeps sent bytes after its server is gone.
+constexpr absl::Duration kPinsReleasedWithin = absl::Seconds(10);
+
+BlockStore::Options StoreOptions(const NodeConfig& config) {
+  BlockStore::Options options;
+  options.feed_shards = static_cast<uint32_t>(config.feed_shards);
+  options.index_bytes_max = config.index_memory.bytes();
+  options.leased_bytes_max = config.leased_memory.bytes();
+  options.reserved_bytes_max = config.reserved_memory.bytes();
+  options.removed_memory_entries = static_cast<size_t>(config.removed_remembered);
+  options.watcher_queue_records = static_cast<size_t>(config.feed_queue_records);
+  options.lease_ttl_default = config.lease_ttl;
+  options.lease_ttl_max = config.lease_ttl_max;
+  options.token_ttl_default = config.token_ttl;
+  options.token_ttl_max = config.token_ttl_max;
+  options.token_life_max = config.token_life_max;
+  return options;
+}
+
+InFlightBytes::Options AdmissionOptions(const NodeConfig& config) {
+  InFlightBytes::Options options;
+  options.bytes_max = config.in_flight_bytes.bytes();
+  options.waiting_max = static_cast<size_t>(config.writers_waiting_max);
+  options.wait_max = config.admission_wait;
+  options.stall_max = config.write_stall;
+  return options;
+}
+
+RequestMemory::Options MemoryOptions(const NodeConfig& config) {
+  RequestMemory::Options options;
+  options.bytes_max = config.request_memory.bytes();
+  return options;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config,
+                                                  std::unique_ptr<CallerResolver> callers) {
+  if (absl::Status status = config.Validate(); !status.ok()) return status;
+  const absl::StatusOr<ByteSize> limit = MemoryLimitOf(config, "/");
+  if (!limit.ok()) return limit.status();
+  absl::StatusOr<std::unique_ptr<HostMemory>> memory =
+      HostMemory::Create(config.host_memory.bytes());
+  if (!memory.ok()) return memory.status();
+  std::unique_ptr<Node> node(new Node(config, *limit, *std::move(memory), std::move(callers)));
+  if (absl::Status status = node->Listen(); !status.ok()) return status;
+  return node;
+}
+
+Node::Node(const NodeConfig& config, ByteSize limit, std::unique_ptr<HostMemory> memory,
+           std::unique_ptr<CallerResolver> callers)
+    : config_(config),
+      callers_(std::move(callers)),
+      rpc_metrics_(&metrics_, &clock_),
+      time_(&clock_, kTickAdvanceMax),
+      waker_(&router_),
+      waiter_(&waiting_, &clock_),
+      store_(std::make_unique<BlockStore>(
+          StoreOptions(config), &time_, &random_, &counters_, std::move(memory),
+          std::make_unique<LruPolicyFactory>(),
+          BlockStore::Signals{
+              .settled = [this] { waiter_.Signal(); },
+              .feed = [this](std::vector<WatcherId> watchers) { waker_.Signal(watchers); }})),
+      in_flight_(AdmissionOptions(config), &clock_),
+      node_metrics_(&metrics_, store_.get(), &counters_, &in_flight_),
+      request_memory_(MemoryOptions(config)),
+      facts_({.node_id = config.node_id,
+              .incarnation = random_.New<Incarnation>(),
+              .worker_address = config.worker_address,
+              .shards = static_cast<uint32_t>(config.feed_shards)},
+             config.MemoryFacts(limit), store_.get(), &in_flight_),
+      feed_messages_(store_.get(), &facts_),
+      get_slots_(static_cast<uint32_t>(config.gets_max)),
+      calls_({.store = store_.get(),
+              .counters = &counters_,
+              .hasher = &hasher_,
+              .memory = &request_memory_,
+              .facts = &facts_}),
+      executor_({.name = "calls",
+                 .threads = config.executor_threads,
+                 .queue_max = static_cast<size_t>(config.executor_queue_max)}),
+      service_(ServiceParts()),
+      generic_(GenericParts()) {
+  ticker_.emplace("ticker", kTick, [this] { Tick(); });
+  heartbeat_.emplace("heartbeat", config_.heartbeat, [this] { router_.Heartbeat(); });
+}
+
+CacheNodeService::Parts Node::ServiceParts() {
+  CacheNodeService::Parts parts;
+  parts.calls = &calls_;
+  parts.store = store_.get();
+  parts.callers = callers_.get();
+  parts.facts = &facts_;
+  parts.metrics = &rpc_metrics_;
+  parts.executor = &executor_;
+  parts.waiting = &waiting_;
+  parts.waiter = &waiter_;
+  parts.clock = &clock_;
+  parts.get_slots = &get_slots_;
+  parts.get_bytes = metrics_.AddCounter("cairn_node_get_bytes_total", "Payload bytes sent by Get.");
+  parts.feed = {.store = store_.get(),
+                .router = &router_,
+                .messages = &feed_messages_,
+                .clock = &clock_,
+                .shards = static_cast<uint32_t>(config_.feed_shards),
+                .queue_records_max = static_cast<size_t>(config_.feed_queue_records),
+                .stall_max = config_.feed_stall};
+  return parts;
+}
+
+GenericService::Parts Node::GenericParts() {
+  GenericService::Parts parts;
+  parts.write = {.store = store_.get(),
+                 .in_flight = &in_flight_,
+                 .bytes_landed = metrics_.AddCounter("cairn_node_write_bytes_total",
+                                                     "Payload bytes that Write landed.")};
+  parts.callers = callers_.get();
+  parts.facts = &facts_;
+  parts.metrics = &rpc_metrics_;
+  return parts;
+}
+
+absl::Status Node::Listen() {
+  if (!config_.metrics_listen.empty()) {
+    absl::StatusOr<std::unique_ptr<MetricsServer>> metrics_server =
+        MetricsServer::Start(metrics_, config_.metrics_listen);
+    if (!metrics_server.ok()) return metrics_server.status();
+    metrics_server_ = *std::move(metrics_server);
+  }
+  RpcServer::Options options;
+  options.listen_addresses = config_.listen;
+  options.insecure = config_.insecure;
+  options.services = {RpcServer::Named<v1::CacheNode>(&service_)};
+  options.generic = &generic_;
+  options.configure = [](grpc::ServerBuilder& builder) { ApplyServerOptions({}, &builder); };
+  absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(std::move(options));
+  if (!server.ok()) return server.status();
+  server_ = *std::move(server);
+  facts_.SetAddresses(config_.advertise.empty() ? addresses() : config_.advertise);
+  server_->SetReady(true);
+  return absl::OkStatus();
+}
+
+Node::~Node() {
+  server_ = nullptr;  // Cancels and awaits all calls.
+  metrics_server_ = nullptr;
+  heartbeat_.reset();
+  ticker_.reset();
+  AwaitPinsReleased();
+}
+
+std::vector<std::string> Node::addresses() const {
+  std::vector<std::string> addresses;
+  for (const ListenAddress& address : server_->addresses()) {
+    addresses.push_back(address.ToString());
+  }
+  return addresses;
+}
+
+int Node::metrics_port() const { return metrics_server_ == nullptr ? 0 : metrics_server_->port(); }
+
+void Node::Tick() {
+  time_.Tick();
+  store_->Tick();
+  in_flight_.Tick();
+  waiter_.Tick();
+  if (facts_.draining() && IsIdle()) idle_.Set();
+}
+
+bool Node::IsIdle() const {
+  const StoreStatus status = store_->Status();
+  const InFlightBytes::Counts in_flight = in_flight_.counts();
+  return status.leases == 0 && status.reserved_bytes == 0 && status.pins == 0 &&
+         in_flight.bytes == 0 && in_flight.waiting == 0;
+}
+
+void Node::Drain() {
+  server_->SetReady(false);
+  facts_.SetDraining();
+  router_.Heartbeat();
+  idle_.WaitFor(config_.drain_grace);
+  router_.EndAll(absl::UnavailableError("the node is draining; watch another one"));
+  server_->Shutdown(kCutGrace);
+}
+
+void Node::AwaitPinsReleased() {
+  const WakeEvent never;
+  const absl::Time deadline = clock_.SteadyNow() + kPinsReleasedWithin;
+  while (store_->Status().pins > 0) {
+    CAIRN_CHECK_MSG(clock_.SteadyNow() < deadline, "pins that no call holds");
+    never.WaitFor(absl::Milliseconds(1));
+  }
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,116 @@
+// Node: a whole cache node in one object: the store, its threads, and the servers in front of it.
+//
+// Start makes everything and serves; Drain says goodbye in order; the destructor stops at once.
+// Everything is torn down from the outside in: servers before threads before the store, and the
+// store only after gRPC has let go of the last pinned bytes. Used by main and by tests in one
+// process.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cache_node/service/cache_node_service.h"
+#include "cache_node/service/feed_messages.h"
+#include "cache_node/service/feed_router.h"
+#include "cache_node/service/feed_waker.h"
+#include "cache_node/service/generic_service.h"
+#include "cache_node/service/get_slots.h"
+#include "cache_node/service/in_flight_bytes.h"
+#include "cache_node/service/node_calls.h"
+#include "cache_node/service/node_config.h"
+#include "cache_node/service/node_facts.h"
+#include "cache_node/service/node_metrics.h"
+#include "cache_node/service/request_memory.h"
+#include "cache_node/service/rpc_metrics.h"
+#include "cache_node/service/settled_waiter.h"
+#include "cache_node/service/waiting_calls.h"
+#include "cache_node/store/block_store.h"
+#include "common/base/clock.h"
+#include "common/base/guarded_time.h"
+#include "common/base/random_source.h"
+#include "common/identity/block_hasher.h"
+#include "common/metrics/metrics.h"
+#include "common/rpc/caller_resolver.h"
+#include "common/server/executor.h"
+#include "common/server/metrics_server.h"
+#include "common/server/periodic_thread.h"
+#include "common/server/rpc_server.h"
+#include "common/server/wake_event.h"
+
+namespace cairn::node {
+
+class Node {
+ public:
+  // How often time passes in the store and the queues.
+  static constexpr absl::Duration kTick = absl::Milliseconds(20);
+  // Time guards advance by at most this much a tick (GuardedTime).
+  static constexpr absl::Duration kTickAdvanceMax = absl::Milliseconds(500);
+  // After the grace, calls have this long to hear their status.
+  static constexpr absl::Duration kCutGrace = absl::Milliseconds(500);
+
+  // Validates, checks memory, takes the pool, listens. `callers` says who calls.
+  static absl::StatusOr<std::unique_ptr<Node>> Start(const NodeConfig& config,
+                                                     std::unique_ptr<CallerResolver> callers);
+  ~Node();
+
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // As bound.
+  std::vector<std::string> addresses() const;
+  // 0 when no metrics are served.
+  int metrics_port() const;
+  BlockStore& store() { return *store_; }
+  const Metrics& metrics() const { return metrics_; }
+
+  // Says that it drains, in health and feed, and refuses new reserves and leases; gives open
+  // leases, tokens and streams the grace to end; then ends the feed and cuts what is left. Once.
+  void Drain();
+
+ private:
+  Node(const NodeConfig& config, ByteSize limit, std::unique_ptr<HostMemory> memory,
+       std::unique_ptr<CallerResolver> callers);
+
+  absl::Status Listen();
+  void Tick();
+  bool IsIdle() const;
+  CacheNodeService::Parts ServiceParts();
+  GenericService::Parts GenericParts();
+  // Until gRPC has destroyed the slices that hold pins.
+  void AwaitPinsReleased();
+
+  const NodeConfig config_;
+  const std::unique_ptr<CallerResolver> callers_;
+  SystemClock clock_;
+  SecureRandom random_;
+  Sha256BlockHasher hasher_;
+  Metrics metrics_;
+  RpcMetrics rpc_metrics_;
+  StoreCounters counters_;
+  GuardedTime time_;
+  FeedRouter router_;
+  FeedWaker waker_;
+  WaitingCalls waiting_;
+  SettledWaiter waiter_;
+  const std::unique_ptr<BlockStore> store_;
+  InFlightBytes in_flight_;
+  NodeMetrics node_metrics_;
+  RequestMemory request_memory_;
+  NodeFacts facts_;
+  FeedMessages feed_messages_;
+  GetSlots get_slots_;
+  NodeCalls calls_;
+  Executor executor_;
+  CacheNodeService service_;
+  GenericService generic_;
+  WakeEvent idle_;  // Set by the tick when there is nothing to wait for in a drain.
+  std::optional<PeriodicThread> ticker_;
+  std::optional<PeriodicThread> heartbeat_;
+  std::unique_ptr<MetricsServer> metrics_server_;
+  std::unique_ptr<RpcServer> server_;
+};
+
+}  // namespace cairn::node

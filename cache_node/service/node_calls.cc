@@ -1,0 +1,124 @@
+#include "cache_node/service/node_calls.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cache_node/service/store_messages.h"
+#include "cache_node/store/scope_digest.h"
+#include "common/rpc/field_status.h"
+#include "common/rpc/id_conversion.h"
+#include "common/rpc/namespace_conversion.h"
+#include "common/rpc/prompt_conversion.h"
+#include "common/wire/limits.h"
+
+namespace cairn::node {
+
+absl::Status NodeCalls::RegisterNamespace(const Caller& caller,
+                                          const v1::RegisterNamespaceRequest& request,
+                                          v1::RegisterNamespaceResponse* response) {
+  if (request.name().empty() || request.name().size() > kNameBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("name: ", request.name().size(), " bytes, must be from 1 to ", kNameBytesMax));
+  }
+  const absl::StatusOr<Namespace> fields = NamespaceFromProto(request.fields());
+  if (!fields.ok()) return InField("fields", fields.status());
+  const absl::StatusOr<RegisteredNamespace> registered =
+      parts_.store->RegisterNamespace(caller.tenant, request.name(), *fields);
+  if (!registered.ok()) return registered.status();
+  response->set_fingerprint(std::string(registered->fingerprint.view()));
+  response->set_created(registered->created);
+  response->set_block_bytes(registered->block_bytes);
+  return absl::OkStatus();
+}
+
+absl::Status NodeCalls::RetireNamespace(const Caller& caller,
+                                        const v1::RetireNamespaceRequest& request,
+                                        v1::RetireNamespaceResponse* response) {
+  if (!caller.admin) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("retiring a namespace is an admin's; ", caller.id, " is none"));
+  }
+  const absl::StatusOr<Fingerprint> fingerprint = FingerprintFromProto(request.fingerprint());
+  if (!fingerprint.ok()) return fingerprint.status();
+  const absl::StatusOr<RemovedBlocks> removed = parts_.store->RetireNamespace(*fingerprint);
+  if (!removed.ok()) return removed.status();
+  response->set_epoch(removed->epoch);
+  response->set_blocks(removed->blocks);
+  response->set_pinned_bytes(removed->pinned_bytes);
+  response->set_done(true);
+  return absl::OkStatus();
+}
+
+absl::Status NodeCalls::ClearScope(const Caller& caller, const v1::ClearScopeRequest& request,
+                                   v1::ClearScopeResponse* response) {
+  const absl::StatusOr<Fingerprint> fingerprint = FingerprintFromProto(request.fingerprint());
+  if (!fingerprint.ok()) return fingerprint.status();
+  absl::StatusOr<Scope> scope = ScopeFromProto(request.scope());
+  if (!scope.ok()) return InField("scope", scope.status());
+  absl::StatusOr<std::string> tenant = TenantFor(caller, scope->tenant, TenantUse::kWrite);
+  if (!tenant.ok()) return InField("scope", tenant.status());
+  scope->tenant = *tenant;
+  const absl::StatusOr<RemovedBlocks> removed =
+      parts_.store->ClearScope(*tenant, *fingerprint, ScopeDigest(*scope));
+  if (!removed.ok()) return removed.status();
+  response->set_blocks(removed->blocks);
+  response->set_pinned_bytes(removed->pinned_bytes);
+  return absl::OkStatus();
+}
+
+absl::Status NodeCalls::Delete(const Caller& caller, const v1::DeleteRequest& request,
+                               v1::DeleteResponse* response) {
+  const absl::StatusOr<Fingerprint> fingerprint = FingerprintFromProto(request.fingerprint());
+  if (!fingerprint.ok()) return fingerprint.status();
+  const absl::StatusOr<std::vector<BlockKey>> keys =
+      KeysFromProto(request.keys(), "keys", kKeysPerDeleteMax);
+  if (!keys.ok()) return keys.status();
+  if (absl::Status status = CheckCount("keys", keys->size(), kKeysPerDeleteMax); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = CheckNoDuplicates(*keys, "keys"); !status.ok()) return status;
+  const absl::StatusOr<std::vector<bool>> removed =
+      parts_.store->Delete(caller.tenant, *fingerprint, *keys);
+  if (!removed.ok()) return removed.status();
+  for (const bool one : *removed) response->add_removed(one);
+  return absl::OkStatus();
+}
+
+absl::Status NodeCalls::Describe(const Caller& caller, const v1::DescribeRequest& request,
+                                 v1::DescribeResponse* response) {
+  parts_.facts->FillInfo(response->mutable_node());
+  parts_.facts->FillLoad(response->mutable_load());
+  for (const NamespaceStatus& status : parts_.store->Namespaces(caller.tenant)) {
+    if (static_cast<size_t>(response->namespaces_size()) == kDescribedMax) break;
+    ToMessage(status, response->add_namespaces());
+  }
+  for (const TenantStatus& status : parts_.store->Tenants()) {
+    if (!caller.admin && status.tenant != caller.tenant) continue;
+    if (static_cast<size_t>(response->tenants_size()) == kDescribedMax) break;
+    ToMessage(status, response->add_tenants());
+  }
+  for (const v1::MemoryTerm& term : parts_.facts->memory().terms) *response->add_memory() = term;
+  response->set_memory_limit_bytes(parts_.facts->memory().limit_bytes);
+  if (request.shards()) {
+    const std::vector<ShardSums> shards = parts_.store->Shards();
+    for (size_t i = 0; i < shards.size(); ++i) {
+      v1::ShardDigest* shard = response->add_shards();
+      shard->set_shard(static_cast<uint32_t>(i));
+      ToMessage(shards[i], shard);
+    }
+  }
+  const StoreStatus status = parts_.store->Status();
+  response->set_blocks(status.blocks);
+  response->set_quarantined(parts_.counters->quarantined_blocks.load());
+  response->set_pins(status.pins);
+  return absl::OkStatus();
+}
+
+absl::Status NodeCalls::DrainStatus() const {
+  if (!parts_.facts->draining()) return absl::OkStatus();
+  return absl::UnavailableError("the node is draining; use another one");
+}
+
+}  // namespace cairn::node

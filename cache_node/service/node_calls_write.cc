@@ -1,0 +1,141 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cache_node/service/node_calls.h"
+#include "cache_node/service/request_hash.h"
+#include "cache_node/service/store_messages.h"
+#include "cache_node/store/reserve_plan.h"
+#include "common/base/check.h"
+#include "common/base/hex.h"
+#include "common/rpc/error_reason.h"
+#include "common/rpc/field_status.h"
+#include "common/rpc/id_conversion.h"
+#include "common/rpc/prompt_conversion.h"
+#include "common/wire/limits.h"
+
+namespace cairn::node {
+namespace {
+
+absl::StatusOr<std::vector<BlockKey>> ReserveKeys(const v1::ReserveRequest& request) {
+  absl::StatusOr<std::vector<BlockKey>> keys =
+      KeysFromProto(request.keys(), "keys", kBlocksPerReserveMax);
+  if (!keys.ok()) return keys;
+  if (keys->empty()) return absl::InvalidArgumentError("keys: none; give at least one");
+  if (absl::Status status = CheckNoDuplicates(*keys, "keys"); !status.ok()) return status;
+  return keys;
+}
+
+absl::Status SetParents(const v1::ReserveRequest& request, ReserveFields& fields) {
+  const absl::StatusOr<std::optional<BlockKey>> region_parent =
+      OptionalIdFromProto<BlockKey>(request.region_parent_key(), "region_parent_key");
+  if (!region_parent.ok()) return region_parent.status();
+  const absl::StatusOr<std::optional<BlockKey>> parent =
+      OptionalIdFromProto<BlockKey>(request.parent_key(), "parent_key");
+  if (!parent.ok()) return parent.status();
+  fields.region_parent = *region_parent;
+  fields.parent = *parent;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status NodeCalls::Reserve(const Caller& caller, const v1::ReserveRequest& request,
+                                v1::ReserveResponse* response) {
+  if (absl::Status status = DrainStatus(); !status.ok()) return status;
+  const absl::StatusOr<ReservePlan> plan = MakePlan(request, caller);
+  if (!plan.ok()) return plan.status();
+  absl::StatusOr<RequestMemory::Turn> turn =
+      parts_.memory->Begin(caller.id, request.request_id(), RequestHash("Reserve", request));
+  if (!turn.ok()) return turn.status();
+  if (turn->answer().has_value()) {
+    CAIRN_CHECK(response->ParseFromString(*turn->answer()));
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<ReserveAnswer> answer =
+      parts_.store->Reserve(plan->tenant, plan->fingerprint, plan->query);
+  if (!answer.ok()) return answer.status();
+  CAIRN_CHECK(answer->outcomes.size() == plan->query.keys.size());
+  ToMessage(*answer, response);
+  turn->Remember(response->SerializeAsString());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NodeCalls::ReservePlan> NodeCalls::MakePlan(const v1::ReserveRequest& request,
+                                                           const Caller& caller) const {
+  ReservePlan plan;
+  const absl::StatusOr<Fingerprint> fingerprint = FingerprintFromProto(request.fingerprint());
+  if (!fingerprint.ok()) return fingerprint.status();
+  plan.fingerprint = *fingerprint;
+  ReserveFields fields;
+  absl::StatusOr<Scope> scope = ScopeFromProto(request.scope());
+  if (!scope.ok()) return InField("scope", scope.status());
+  absl::StatusOr<std::string> tenant = TenantFor(caller, scope->tenant, TenantUse::kWrite);
+  if (!tenant.ok()) return InField("scope", tenant.status());
+  plan.tenant = *tenant;
+  fields.scope = *std::move(scope);
+  fields.scope.tenant = *std::move(tenant);
+  const absl::StatusOr<std::vector<BlockKey>> keys = ReserveKeys(request);
+  if (!keys.ok()) return keys.status();
+  fields.keys = *keys;
+  if (absl::Status status = SetParents(request, fields); !status.ok()) return status;
+  if (request.tokens_size() > static_cast<int>(kTokensPerCallMax)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tokens: ", request.tokens_size(), ", at most ", kTokensPerCallMax));
+  }
+  fields.tokens = request.tokens();
+  absl::StatusOr<ExtrasByBlock> extras = ExtrasFromProto(request.extras(), keys->size());
+  if (!extras.ok()) return extras.status();
+  fields.extras = *std::move(extras);
+  const absl::StatusOr<std::vector<std::string>> external_ids =
+      ExternalIdsFromProto(request.external_ids(), keys->size());
+  if (!external_ids.ok()) return external_ids.status();
+  fields.external_ids = *external_ids;
+  fields.ttl = absl::Milliseconds(request.ttl_ms());
+
+  const Namespace* const name_space = parts_.store->FindNamespace(plan.fingerprint);
+  if (name_space == nullptr) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat("namespace ", ToHex(plan.fingerprint.view()),
+                                                   " is not registered here; register it first")),
+        "NAMESPACE_UNKNOWN");
+  }
+  const absl::StatusOr<KeyRules> rules = KeyRulesOf(*name_space);
+  CAIRN_CHECK_OK(rules.status());  // It was registered.
+  absl::StatusOr<ReserveQuery> query = PlanReserve(*parts_.hasher, *rules, fields);
+  if (!query.ok()) return query.status();
+  plan.query = *std::move(query);
+  return plan;
+}
+
+absl::Status NodeCalls::Commit(const Caller& caller, const v1::CommitRequest& request,
+                               v1::CommitResponse* response) {
+  const absl::StatusOr<TokenId> token = IdFromProto<TokenId>(request.token(), "token");
+  if (!token.ok()) return token.status();
+  if (absl::Status status =
+          CheckCount("pieces", static_cast<size_t>(request.pieces_size()), kPiecesPerCommitMax);
+      !status.ok()) {
+    return status;
+  }
+  std::vector<SegmentRun> runs;
+  runs.reserve(static_cast<size_t>(request.pieces_size()));
+  for (int i = 0; i < request.pieces_size(); ++i) {
+    absl::StatusOr<SegmentRun> run = RunFromProto(request.pieces(i));
+    if (!run.ok()) return InField(absl::StrCat("pieces[", i, "]"), run.status());
+    runs.push_back(*std::move(run));
+  }
+  const absl::StatusOr<CommitAnswer> answer = parts_.store->Commit(caller.tenant, *token, runs);
+  if (!answer.ok()) return answer.status();
+  ToMessage(*answer, response);
+  return absl::OkStatus();
+}
+
+absl::Status NodeCalls::Abort(const Caller& caller, const v1::AbortRequest& request,
+                              v1::AbortResponse*) {
+  const absl::StatusOr<TokenId> token = IdFromProto<TokenId>(request.token(), "token");
+  if (!token.ok()) return token.status();
+  return parts_.store->Abort(caller.tenant, *token);
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,77 @@
+// NodeConfig: everything that a cache node is told at start. The defaults are those of the flags.
+//
+// A plain value; Validate says what is wrong with it, all at once, before anything listens.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "cache_node/service/node_facts.h"
+#include "common/server/byte_size.h"
+#include "common/server/memory_sum.h"
+
+namespace cairn::node {
+
+struct NodeConfig {
+  std::vector<std::string> listen = {"127.0.0.1:7070"};
+  bool insecure = false;
+  std::string metrics_listen = "127.0.0.1:7071";  // Empty: no metrics are served.
+
+  std::string node_id;
+  std::string worker_address;
+  std::vector<std::string> advertise;  // Empty: as it listens.
+
+  // Memory. The limit 0 takes the machine's (MemoryLimitOf).
+  ByteSize memory_limit;
+  ByteSize host_memory = ByteSize::GiB(1);
+  ByteSize index_memory = ByteSize::MiB(128);
+  ByteSize request_memory = ByteSize::MiB(32);
+  ByteSize leased_memory;    // 0: half of the pool.
+  ByteSize reserved_memory;  // 0: half of the pool.
+  int connections_max = 1024;
+
+  // Calls.
+  ByteSize in_flight_bytes = ByteSize::MiB(64);
+  int writers_waiting_max = 2048;
+  absl::Duration admission_wait = absl::Seconds(10);
+  absl::Duration write_stall = absl::Seconds(2);
+  int gets_max = 1024;
+  int executor_threads = 2;
+  int executor_queue_max = 4096;
+
+  // Leases and tokens.
+  absl::Duration lease_ttl = absl::Seconds(30);
+  absl::Duration lease_ttl_max = absl::Minutes(10);
+  absl::Duration token_ttl = absl::Seconds(30);
+  absl::Duration token_ttl_max = absl::Minutes(5);
+  absl::Duration token_life_max = absl::Minutes(30);
+  int removed_remembered = 65536;
+
+  // Feed.
+  int feed_shards = 64;
+  int feed_queue_records = 16384;
+  absl::Duration heartbeat = absl::Milliseconds(500);
+  absl::Duration feed_stall = absl::Seconds(30);
+
+  absl::Duration drain_grace = absl::Seconds(10);
+
+  // INVALID_ARGUMENT with one line for each flag that is wrong.
+  absl::Status Validate() const;
+
+  // The terms of what the process may come to hold.
+  MemorySum Memory() const;
+  // The same for Describe.
+  NodeFacts::Memory MemoryFacts(ByteSize limit) const;
+};
+
+// The limit to keep: `memory_limit`, or without one the cgroup's, or without that
+// kPhysicalFraction of the machine's memory. FAILED_PRECONDITION when the cgroup allows less, or
+// when the terms add up to more. `root` is "/" but for tests.
+absl::StatusOr<ByteSize> MemoryLimitOf(const NodeConfig& config, absl::string_view root);
+
+// Of physical memory, in percent, where neither a flag nor a cgroup says a limit.
+inline constexpr uint64_t kPhysicalPercent = 80;
+
+}  // namespace cairn::node

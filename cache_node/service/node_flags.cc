@@ -1,0 +1,90 @@
+#include "cache_node/service/node_flags.h"
+
+#include "absl/flags/flag.h"
+
+ABSL_FLAG(std::vector<std::string>, listen, {"127.0.0.1:7070"},
+          "Addresses to serve gRPC on: host:port, [v6]:port or unix:/path, comma-separated.");
+ABSL_FLAG(bool, insecure, false, "Serve plain text without authentication; loopback only.");
+ABSL_FLAG(std::string, metrics_listen, "127.0.0.1:7071",
+          "Address of /metrics over HTTP; empty serves none.");
+ABSL_FLAG(std::string, node_id, "", "Name of this node, unique in the fleet. Required.");
+ABSL_FLAG(std::string, worker_address, "", "Address of the model worker beside this node.");
+ABSL_FLAG(std::vector<std::string>, advertise, {},
+          "Addresses at which clients reach this node; empty: as it listens.");
+
+ABSL_FLAG(cairn::ByteSize, memory_limit, cairn::ByteSize(),
+          "Resident memory never exceeds this; 0: the cgroup's limit, or 80 % of the machine.");
+ABSL_FLAG(cairn::ByteSize, host_memory, cairn::ByteSize::GiB(1), "Pool of KV blocks.");
+ABSL_FLAG(cairn::ByteSize, index_memory, cairn::ByteSize::MiB(128), "Index of the blocks.");
+ABSL_FLAG(cairn::ByteSize, request_memory, cairn::ByteSize::MiB(32),
+          "Answers remembered so that retries with a request id are safe.");
+ABSL_FLAG(cairn::ByteSize, leased_memory, cairn::ByteSize(),
+          "Bytes of the pool that leases may hold; 0: half.");
+ABSL_FLAG(cairn::ByteSize, reserved_memory, cairn::ByteSize(),
+          "Bytes of the pool that writers may hold reserved; 0: half.");
+ABSL_FLAG(int, connections_max, 1024, "Connections that the memory sum allows for, 256 KiB each.");
+
+ABSL_FLAG(cairn::ByteSize, in_flight_bytes, cairn::ByteSize::MiB(64),
+          "Payload admitted from the network and not yet in the pool.");
+ABSL_FLAG(int, writers_waiting_max, 2048, "Write streams that may wait for admission.");
+ABSL_FLAG(int, admission_wait_ms, 10'000, "Longest wait of a Write stream for admission.");
+ABSL_FLAG(int, write_stall_ms, 2'000,
+          "An admitted Write stream that sends nothing for so long is cut while others wait.");
+ABSL_FLAG(int, gets_max, 1024, "Get calls that run at once.");
+ABSL_FLAG(int, executor_threads, 2, "Threads for calls that hash, remake memory or remove much.");
+ABSL_FLAG(int, executor_queue_max, 4096, "Such calls that may wait for a thread.");
+
+ABSL_FLAG(int, lease_ttl_ms, 30'000, "Time to live of a lease's share when none is asked for.");
+ABSL_FLAG(int, lease_ttl_max_ms, 600'000, "Longest that may be asked for.");
+ABSL_FLAG(int, token_ttl_ms, 30'000, "Life of a write token without a write, by default.");
+ABSL_FLAG(int, token_ttl_max_ms, 300'000, "Longest that may be asked for.");
+ABSL_FLAG(int, token_life_max_ms, 1'800'000, "Longest life of a token, however often renewed.");
+ABSL_FLAG(int, removed_remembered, 65'536, "Removed keys remembered, to say why a block is gone.");
+
+ABSL_FLAG(int, feed_shards, 64, "Shards of the feed.");
+ABSL_FLAG(int, feed_queue_records, 16'384, "Records that may wait for one watcher of the feed.");
+ABSL_FLAG(int, heartbeat_ms, 500, "Time between heartbeats of the feed.");
+ABSL_FLAG(int, feed_stall_ms, 30'000, "A watcher that takes no message for so long is cut.");
+
+ABSL_FLAG(int, drain_grace_ms, 10'000, "Time that open calls and leases get after SIGTERM.");
+
+namespace cairn::node {
+
+NodeConfig ConfigFromFlags() {
+  const auto ms = [](int count) { return absl::Milliseconds(count); };
+  NodeConfig config;
+  config.listen = absl::GetFlag(FLAGS_listen);
+  config.insecure = absl::GetFlag(FLAGS_insecure);
+  config.metrics_listen = absl::GetFlag(FLAGS_metrics_listen);
+  config.node_id = absl::GetFlag(FLAGS_node_id);
+  config.worker_address = absl::GetFlag(FLAGS_worker_address);
+  config.advertise = absl::GetFlag(FLAGS_advertise);
+  config.memory_limit = absl::GetFlag(FLAGS_memory_limit);
+  config.host_memory = absl::GetFlag(FLAGS_host_memory);
+  config.index_memory = absl::GetFlag(FLAGS_index_memory);
+  config.request_memory = absl::GetFlag(FLAGS_request_memory);
+  config.leased_memory = absl::GetFlag(FLAGS_leased_memory);
+  config.reserved_memory = absl::GetFlag(FLAGS_reserved_memory);
+  config.connections_max = absl::GetFlag(FLAGS_connections_max);
+  config.in_flight_bytes = absl::GetFlag(FLAGS_in_flight_bytes);
+  config.writers_waiting_max = absl::GetFlag(FLAGS_writers_waiting_max);
+  config.admission_wait = ms(absl::GetFlag(FLAGS_admission_wait_ms));
+  config.write_stall = ms(absl::GetFlag(FLAGS_write_stall_ms));
+  config.gets_max = absl::GetFlag(FLAGS_gets_max);
+  config.executor_threads = absl::GetFlag(FLAGS_executor_threads);
+  config.executor_queue_max = absl::GetFlag(FLAGS_executor_queue_max);
+  config.lease_ttl = ms(absl::GetFlag(FLAGS_lease_ttl_ms));
+  config.lease_ttl_max = ms(absl::GetFlag(FLAGS_lease_ttl_max_ms));
+  config.token_ttl = ms(absl::GetFlag(FLAGS_token_ttl_ms));
+  config.token_ttl_max = ms(absl::GetFlag(FLAGS_token_ttl_max_ms));
+  config.token_life_max = ms(absl::GetFlag(FLAGS_token_life_max_ms));
+  config.removed_remembered = absl::GetFlag(FLAGS_removed_remembered);
+  config.feed_shards = absl::GetFlag(FLAGS_feed_shards);
+  config.feed_queue_records = absl::GetFlag(FLAGS_feed_queue_records);
+  config.heartbeat = ms(absl::GetFlag(FLAGS_heartbeat_ms));
+  config.feed_stall = ms(absl::GetFlag(FLAGS_feed_stall_ms));
+  config.drain_grace = ms(absl::GetFlag(FLAGS_drain_grace_ms));
+  return config;
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,100 @@
+#include "cache_node/service/write_stream.h"
+
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/rpc/status_mapping.h"
+#include "common/wire/frame_decoder.h"
+#include "common/wire/limits.h"
+#include "common/wire/message_codec.h"
+
+namespace cairn::node {
+
+grpc::ServerGenericBidiReactor* WriteStream::Start(const Parts& parts, std::string tenant,
+                                                   uint64_t writer, RpcMetrics::Call call) {
+  std::shared_ptr<WriteStream> stream(
+      new WriteStream(parts, std::move(tenant), writer, std::move(call)));
+  stream->self_ = stream;
+  stream->AskForNext();
+  return stream.get();  // gRPC calls OnDone after it got this, not before.
+}
+
+WriteStream::WriteStream(const Parts& parts, std::string tenant, uint64_t writer,
+                         RpcMetrics::Call call)
+    : parts_(parts), writer_(parts.store, std::move(tenant), writer), call_(std::move(call)) {}
+
+void WriteStream::AskForNext() {
+  const std::shared_ptr<WriteStream> self = shared_from_this();
+  parts_.in_flight->Acquire(self, kMessageBytesMax);
+  // A client that went while the last message was handled has nobody else to take it out.
+  if (cancelled_.load()) OnCancel();
+}
+
+void WriteStream::OnAdmitted() {
+  if (!gate_.Enter()) {
+    parts_.in_flight->Release(this);
+    return;
+  }
+  StartRead(&request_);
+  FinishIf(gate_.Leave());
+}
+
+void WriteStream::OnRefused(absl::Status status) { End(std::move(status)); }
+
+void WriteStream::OnStalled(absl::Status status) { End(std::move(status)); }
+
+void WriteStream::OnReadDone(bool ok) {
+  // Without a message the client has sent all, or is gone.
+  absl::Status status = ok                  ? Land()
+                        : cancelled_.load() ? absl::CancelledError("the client is gone")
+                                            : absl::OkStatus();
+  request_.Clear();
+  parts_.in_flight->Release(this);
+  if (!ok || !status.ok()) {
+    End(std::move(status));
+    return;
+  }
+  if (!gate_.Enter()) return;
+  StartWrite(&response_);
+  FinishIf(gate_.Leave());
+}
+
+absl::Status WriteStream::Land() {
+  const absl::StatusOr<ReceivedFrame> frame = DecodeFrame(FrameKind::kWriteRequest, request_);
+  if (!frame.ok()) return frame.status();
+  const uint64_t landed_before = writer_.bytes_landed();
+  const absl::StatusOr<v1::WriteResponse> response = writer_.Land(*frame);
+  if (!response.ok()) return response.status();
+  parts_.bytes_landed.Increment(static_cast<double>(writer_.bytes_landed() - landed_before));
+  response_ = EncodeMessage(*response);
+  return absl::OkStatus();
+}
+
+void WriteStream::OnWriteDone(bool ok) {
+  if (ok) {
+    AskForNext();
+  } else {
+    End(absl::CancelledError("the client is gone"));
+  }
+}
+
+void WriteStream::OnCancel() {
+  cancelled_.store(true);
+  // When it does not wait, a read or write is under way, which fails by itself.
+  if (parts_.in_flight->Leave(this)) End(absl::CancelledError("the client is gone"));
+}
+
+void WriteStream::OnDone() {
+  writer_.End();
+  const std::shared_ptr<WriteStream> self = std::move(self_);
+}
+
+void WriteStream::End(absl::Status status) { FinishIf(gate_.End(std::move(status))); }
+
+void WriteStream::FinishIf(std::optional<absl::Status> status) {
+  if (!status.has_value()) return;
+  call_.End(status->code());
+  Finish(ToGrpcStatus(*status));
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,125 @@
+// Method: one wrong value at a time, and what the message says of it.
+#include "cache_node/service/node_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cache_node/service/memory_terms.h"
+
+namespace cairn::node {
+namespace {
+
+using ::testing::HasSubstr;
+
+NodeConfig GoodConfig() {
+  NodeConfig config;
+  config.node_id = "node-1";
+  config.insecure = true;
+  return config;
+}
+
+std::string Complaint(const NodeConfig& config) {
+  const absl::Status status = config.Validate();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+// A tree of files that tells `physical_kb` of memory and a cgroup with `limit`.
+std::string MachineRoot(const std::string& name, int64_t physical_kb, const std::string& limit) {
+  const std::filesystem::path root = std::filesystem::path(::testing::TempDir()) / name;
+  std::filesystem::create_directories(root / "proc/self");
+  std::filesystem::create_directories(root / "sys/fs/cgroup");
+  std::ofstream(root / "proc/meminfo") << "MemTotal: " << physical_kb << " kB\n";
+  std::ofstream(root / "proc/self/cgroup") << "0::/\n";
+  std::ofstream(root / "proc/self/mountinfo")
+      << "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+  std::ofstream(root / "sys/fs/cgroup/memory.max") << limit << "\n";
+  return root.string();
+}
+
+TEST(NodeConfig, DefaultsWithANameAreFine) { EXPECT_TRUE(GoodConfig().Validate().ok()); }
+
+TEST(NodeConfig, NodeIdIsRequired) {
+  NodeConfig config = GoodConfig();
+  config.node_id.clear();
+  EXPECT_THAT(Complaint(config), HasSubstr("--node-id"));
+}
+
+TEST(NodeConfig, PlainTextMustBeSaid) {
+  NodeConfig config = GoodConfig();
+  config.insecure = false;
+  EXPECT_THAT(Complaint(config), HasSubstr("--insecure"));
+}
+
+TEST(NodeConfig, PlainTextStaysOnLoopback) {
+  NodeConfig config = GoodConfig();
+  config.listen = {"0.0.0.0:7070"};
+  EXPECT_THAT(Complaint(config), HasSubstr("--listen=0.0.0.0:7070"));
+}
+
+TEST(NodeConfig, ValuesOutOfRangeNameTheirFlags) {
+  NodeConfig config = GoodConfig();
+  config.in_flight_bytes = ByteSize(1);
+  config.feed_shards = 257;
+  config.lease_ttl = absl::Hours(1);
+  config.gets_max = 0;
+  config.heartbeat = absl::ZeroDuration();
+  const std::string complaint = Complaint(config);
+  for (const char* flag : {"--in-flight-bytes=1B", "--feed-shards=257", "--lease-ttl-ms=1h",
+                           "--gets-max=0", "--heartbeat-ms=0"}) {
+    EXPECT_THAT(complaint, HasSubstr(flag));
+  }
+}
+
+TEST(NodeConfig, AdvertisedAddressHasAPort) {
+  NodeConfig config = GoodConfig();
+  config.advertise = {"host"};
+  EXPECT_THAT(Complaint(config), HasSubstr("--advertise=host"));
+}
+
+TEST(NodeConfig, MemoryIsTheSumOfItsTerms) {
+  const NodeConfig config = GoodConfig();
+  uint64_t sum = 0;
+  for (const v1::MemoryTerm& term : config.MemoryFacts(ByteSize()).terms) sum += term.bytes();
+  EXPECT_EQ(sum, config.Memory().total().bytes());
+  EXPECT_GT(sum, config.host_memory.bytes());
+}
+
+TEST(NodeConfig, SumAboveTheLimitIsRefusedWithTheTable) {
+  NodeConfig config = GoodConfig();
+  config.memory_limit = ByteSize::MiB(512);
+  const absl::Status status = MemoryLimitOf(config, MachineRoot("big", 64 << 20, "max")).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--host-memory"));
+}
+
+TEST(NodeConfig, LimitDefaultsToTheCgroups) {
+  NodeConfig config = GoodConfig();
+  const std::string root = MachineRoot("cgroup", 64 << 20, std::to_string(uint64_t{4} << 30));
+  const absl::StatusOr<ByteSize> limit = MemoryLimitOf(config, root);
+  ASSERT_TRUE(limit.ok()) << limit.status();
+  EXPECT_EQ(*limit, ByteSize::GiB(4));
+}
+
+TEST(NodeConfig, LimitDefaultsToAPartOfTheMachine) {
+  NodeConfig config = GoodConfig();
+  const absl::StatusOr<ByteSize> limit =
+      MemoryLimitOf(config, MachineRoot("bare", 10 << 20, "max"));
+  ASSERT_TRUE(limit.ok()) << limit.status();
+  EXPECT_EQ(*limit, ByteSize(ByteSize::GiB(10).bytes() / 100 * 80));
+}
+
+TEST(NodeConfig, LimitAboveTheCgroupsIsRefused) {
+  NodeConfig config = GoodConfig();
+  config.memory_limit = ByteSize::GiB(8);
+  const std::string root = MachineRoot("small", 64 << 20, std::to_string(uint64_t{4} << 30));
+  const absl::Status status = MemoryLimitOf(config, root).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--memory-limit"));
+}
+
+}  // namespace
+}  // namespace cairn::node

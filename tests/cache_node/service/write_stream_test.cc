@@ -1,0 +1,166 @@
+// Method: a node whose budget holds one message, so that one stream that holds it shows what
+// happens to the others.
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "common/rpc/retry_status.h"
+#include "common/rpc/status_mapping.h"
+#include "common/wire/limits.h"
+#include "tests/cache_node/service/node_fixture.h"
+
+namespace cairn::node {
+namespace {
+
+class WriteStreamTest : public NodeFixture {
+ protected:
+  using Stream = grpc::ClientReaderWriter<v1::WriteRequest, v1::WriteResponse>;
+
+  void StartTightNode(absl::Duration wait, absl::Duration stall, int waiting_max = 16) {
+    NodeConfig config = SmallConfig();
+    config.in_flight_bytes = ByteSize(kMessageBytesMax);
+    config.admission_wait = wait;
+    config.write_stall = stall;
+    config.writers_waiting_max = waiting_max;
+    StartNode(config);
+  }
+
+  void AwaitWaiting(uint32_t writers) {
+    while (Describe().load().writers_waiting() != writers) std::this_thread::yield();
+  }
+  void AwaitInFlight(uint64_t bytes) {
+    while (Describe().load().in_flight_bytes() != bytes) std::this_thread::yield();
+  }
+
+  static void ExpectRefused(const grpc::Status& status) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+    EXPECT_TRUE(RetryAfter(FromGrpcStatus(status)).has_value());
+  }
+};
+
+TEST_F(WriteStreamTest, StreamThatStallsIsCutForThoseWhoWait) {
+  StartTightNode(absl::Seconds(60), absl::Milliseconds(50));
+  const auto idle_context = Context();
+  const std::unique_ptr<Stream> idle = stub_->Write(idle_context.get());
+  AwaitInFlight(kMessageBytesMax);
+  // This one gets through because the idle one is cut.
+  Put(MakePrompt(1, 2));
+  v1::WriteResponse response;
+  EXPECT_FALSE(idle->Read(&response));
+  ExpectRefused(idle->Finish());
+  EXPECT_THAT(node_->metrics().Text(),
+              ::testing::HasSubstr("cairn_node_writers_stalled_total 1\n"));
+}
+
+TEST_F(WriteStreamTest, RefusedAfterTheLongestWait) {
+  StartTightNode(absl::Milliseconds(50), absl::Seconds(60));
+  const auto idle_context = Context();
+  const std::unique_ptr<Stream> idle = stub_->Write(idle_context.get());
+  AwaitInFlight(kMessageBytesMax);
+  const auto context = Context();
+  const std::unique_ptr<Stream> refused = stub_->Write(context.get());
+  v1::WriteResponse response;
+  EXPECT_FALSE(refused->Read(&response));
+  ExpectRefused(refused->Finish());
+  idle->WritesDone();
+  EXPECT_TRUE(idle->Finish().ok());
+}
+
+TEST_F(WriteStreamTest, RefusedOverTheQueue) {
+  StartTightNode(absl::Seconds(60), absl::Seconds(60), 1);
+  const auto idle_context = Context();
+  const std::unique_ptr<Stream> idle = stub_->Write(idle_context.get());
+  AwaitInFlight(kMessageBytesMax);
+  const auto waiting_context = Context();
+  const std::unique_ptr<Stream> waiting = stub_->Write(waiting_context.get());
+  AwaitWaiting(1);
+  const auto context = Context();
+  const std::unique_ptr<Stream> refused = stub_->Write(context.get());
+  v1::WriteResponse response;
+  EXPECT_FALSE(refused->Read(&response));
+  ExpectRefused(refused->Finish());
+  idle->WritesDone();
+  EXPECT_TRUE(idle->Finish().ok());
+  waiting->WritesDone();
+  EXPECT_TRUE(waiting->Finish().ok());
+  AwaitInFlight(0);
+}
+
+TEST_F(WriteStreamTest, CancelledWaitingStreamLeavesTheQueue) {
+  StartTightNode(absl::Seconds(60), absl::Seconds(60));
+  const auto idle_context = Context();
+  const std::unique_ptr<Stream> idle = stub_->Write(idle_context.get());
+  AwaitInFlight(kMessageBytesMax);
+  const auto context = Context();
+  const std::unique_ptr<Stream> waiting = stub_->Write(context.get());
+  AwaitWaiting(1);
+  context->TryCancel();
+  EXPECT_EQ(waiting->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  AwaitWaiting(0);
+  idle_context->TryCancel();
+  EXPECT_EQ(idle->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  AwaitInFlight(0);
+}
+
+TEST_F(WriteStreamTest, PayloadWaitsInTheClientUntilItIsAdmitted) {
+  StartTightNode(absl::Seconds(60), absl::Seconds(60));
+  const auto idle_context = Context();
+  const std::unique_ptr<Stream> idle = stub_->Write(idle_context.get());
+  AwaitInFlight(kMessageBytesMax);
+  const TestPrompt prompt = MakePrompt(1, 1);
+  const std::string token = Reserve(prompt);
+  grpc::Status status;
+  std::thread writer([&] { status = WriteFrames({FrameOf(token, prompt, 0)}); });
+  AwaitWaiting(1);
+  EXPECT_EQ(node_->metrics().Text().find("cairn_node_write_bytes_total 16384"), std::string::npos);
+  idle->WritesDone();
+  EXPECT_TRUE(idle->Finish().ok());
+  writer.join();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_THAT(node_->metrics().Text(),
+              ::testing::HasSubstr("cairn_node_write_bytes_total 16384\n"));
+}
+
+TEST_F(WriteStreamTest, WriterThatGoesLeavesItsSegmentsToAnother) {
+  const TestPrompt prompt = MakePrompt(1, 1);
+  const std::string token = Reserve(prompt);
+  const v1::WriteRequest frame = FrameOf(token, prompt, 0);
+  // Half of the pieces' layers, and away.
+  const auto context = Context();
+  const std::unique_ptr<Stream> gone = stub_->Write(context.get());
+  ASSERT_TRUE(gone->Write(frame));
+  context->TryCancel();
+  gone->Finish();
+  ASSERT_TRUE(WriteFrames({frame}).ok());
+  v1::CommitResponse committed;
+  ASSERT_TRUE(stub_->Commit(Context().get(), CommitRequestOf(token, prompt), &committed).ok());
+  EXPECT_TRUE(committed.complete());
+}
+
+TEST_F(WriteStreamTest, SixteenWritersOfOneKeyLeaveOneCopy) {
+  const TestPrompt prompt = MakePrompt(1, 4);
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 16; ++i) {
+    writers.emplace_back([&] {
+      v1::ReserveResponse reserved;
+      EXPECT_TRUE(stub_->Reserve(Context().get(), ReserveRequestOf(prompt), &reserved).ok());
+      if (reserved.token().empty()) return;
+      std::vector<v1::WriteRequest> frames;
+      for (uint32_t block = 0; block < 4; ++block) {
+        frames.push_back(FrameOf(reserved.token(), prompt, block));
+      }
+      EXPECT_TRUE(WriteFrames(frames).ok());
+      v1::CommitResponse committed;
+      EXPECT_TRUE(
+          stub_->Commit(Context().get(), CommitRequestOf(reserved.token(), prompt), &committed)
+              .ok());
+      EXPECT_TRUE(committed.complete());
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(Present(prompt), 4u);
+  EXPECT_EQ(Describe().blocks(), 4u);
+}
+
+}  // namespace
+}  // namespace cairn::node
