@@ -28,4 +28,9 @@ std::vector<MemoryTerm> MemoryTermsOf(const NodeConfig& config) {
   };
 }
 
+ByteSize TransportBytesOf(const NodeConfig& config) {
+  return ByteSize(config.in_flight_bytes.bytes() +
+                  Times(config.connections_max, kConnectionBytes).bytes());
+}
+
 }  // namespace cairn::node

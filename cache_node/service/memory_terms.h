@@ -26,4 +26,7 @@ inline constexpr ByteSize kBaseBytes = ByteSize::MiB(64);
 
 std::vector<MemoryTerm> MemoryTermsOf(const NodeConfig& config);
 
+// What gRPC is told that its transports may hold: connections and payload in flight.
+ByteSize TransportBytesOf(const NodeConfig& config);
+
 }  // namespace cairn::node

@@ -164,6 +164,24 @@ TEST_F(PutGetTest, DeletedAndRetiredBlocksAreGone) {
   EXPECT_FALSE(lookup.namespace_known());
 }
 
+TEST_F(PutGetTest, CommitOfNothingSaysWhatIsMissing) {
+  const TestPrompt prompt = MakePrompt(1, 2);
+  const std::string token = Reserve(prompt);
+  ASSERT_TRUE(WriteFrames({FrameOf(token, prompt, 0)}).ok());
+  v1::CommitRequest request = CommitRequestOf(token, prompt);
+  request.mutable_pieces()->DeleteSubrange(1, 1);
+  v1::CommitResponse response;
+  ASSERT_TRUE(stub_->Commit(Context().get(), request, &response).ok());
+  EXPECT_FALSE(response.complete());
+  request.clear_pieces();
+  ASSERT_TRUE(stub_->Commit(Context().get(), request, &response).ok());
+  EXPECT_EQ(response.blocks_present(), 1u);
+  ASSERT_EQ(response.missing_size(), 1);
+  EXPECT_EQ(response.missing(0).block(), 1u);
+  EXPECT_EQ(response.missing(0).length(), 2u);  // Layers.
+  EXPECT_EQ(Present(prompt), 1u);
+}
+
 TEST_F(PutGetTest, DescribeSaysWhatIsThere) {
   Put(MakePrompt(1, 3));
   const v1::DescribeResponse described = Describe();
