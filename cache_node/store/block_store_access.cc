@@ -108,6 +108,7 @@ absl::StatusOr<ReserveAnswer> BlockStore::Reserve(absl::string_view tenant,
     if (!remake.has_value()) continue;
     remake->old.reset();
     absl::StatusOr<std::unique_ptr<MemorySegment>> made = HostMemory::MakeSegment(segment_bytes_);
+    if (!made.ok()) reserve.RemakeRefused();
     Section section(this);
     PutRemade(&*state_, remake->slot_class, remake->segment,
               made.ok() ? *std::move(made) : nullptr);

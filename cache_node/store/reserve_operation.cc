@@ -15,7 +15,6 @@ namespace {
 
 // How often space is looked for anew for one block, when others take what was freed.
 constexpr uint32_t kAttemptsMax = 4096;
-constexpr uint32_t kRemakesMax = 4;
 
 }  // namespace
 
@@ -113,6 +112,7 @@ bool ReserveOperation::Step(StoreState* state, absl::Time now) {
     ++next_;
     attempts_ = 0;
     remakes_ = 0;
+    refused_remakes_ = 0;
   }
   return next_ == query_.keys.size();
 }
@@ -225,8 +225,10 @@ ReserveOperation::Verdict ReserveOperation::TakeSpace(StoreState* state, ClassSp
                                                       SlotRef* slot) {
   const uint64_t index_bytes = BlockEntry::IndexBytes(record_->map, TokensAt(next_).size());
   SlotAnswer answer;
-  if (MakeIndexRoom(state, space, index_bytes)) answer = TakeSlot(state, space);
-  const bool tired = ++attempts_ > kAttemptsMax || remakes_ >= kRemakesMax;
+  if (MakeIndexRoom(state, space, index_bytes)) {
+    answer = TakeSlot(state, space, remakes_, refused_remakes_);
+  }
+  const bool tired = ++attempts_ > kAttemptsMax;
   switch (answer.kind) {
     case SlotAnswer::Kind::kSlot:
       *slot = answer.slot;

@@ -35,6 +35,8 @@ class ReserveOperation {
   // asks for, until done: it may hold a pin in between.
   bool Step(StoreState* state, absl::Time now);
   std::optional<Remake> TakeRemake();
+  // The kernel would not make what TakeRemake asked for.
+  void RemakeRefused() { ++refused_remakes_; }
 
   // After the last step.
   absl::StatusOr<ReserveAnswer> Finish(absl::Duration retry_after);
@@ -69,7 +71,8 @@ class ReserveOperation {
   BlockEntry* held_ = nullptr;  // The parent, pinned while space is looked for.
   std::optional<Remake> remake_;
   uint32_t attempts_ = 0;  // For the block at the cursor.
-  uint32_t remakes_ = 0;
+  uint32_t remakes_ = 0;   // For that block too.
+  uint32_t refused_remakes_ = 0;
 };
 
 }  // namespace cairn::node

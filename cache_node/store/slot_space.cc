@@ -148,25 +148,31 @@ std::optional<SlotSpace::Victim> SlotSpace::VictimElsewhere(const ClassSpace* ex
 }
 
 std::optional<uint32_t> SlotSpace::SegmentToRemake(const ClassSpace& space,
-                                                   std::optional<UseStamp> before) const {
+                                                   std::optional<UseStamp> before,
+                                                   bool refused) const {
   std::optional<uint32_t> best;
-  std::optional<uint32_t> missing;
+  std::optional<uint32_t> empty;
   UseStamp best_newest = 0;
+  uint32_t missing = 0;
   for (uint32_t i = 0; i < memory_->segment_count(); ++i) {
     const HostMemory::SegmentInfo info = memory_->Info(i);
     if (info.in_remake || info.slot_class == space.slot_class) continue;
     if (info.missing) {
-      missing = i;
+      if (!refused) return i;
+      if (++missing >= kRefusedMax) return std::nullopt;
       continue;
     }
-    if (info.slots_used == 0) return i;
+    if (info.slots_used == 0) {
+      empty = i;
+      continue;
+    }
     const SegmentUse& use = segments_[i];
     if (use.held > 0 || (before.has_value() && use.newest >= *before)) continue;
     if (best.has_value() && use.newest >= best_newest) continue;
     best = i;
     best_newest = use.newest;
   }
-  return best.has_value() ? best : missing;
+  return empty.has_value() ? empty : best;
 }
 
 absl::Span<BlockEntry* const> SlotSpace::EntriesOf(uint32_t segment) const {

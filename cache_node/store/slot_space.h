@@ -69,9 +69,11 @@ class SlotSpace {
   std::optional<Victim> VictimElsewhere(const ClassSpace* except);
 
   // The memory segment of another class that was used least recently, when nothing in it is held
-  // and its newest use is before `before` (any, when nothing). An empty one comes first.
-  std::optional<uint32_t> SegmentToRemake(const ClassSpace& space,
-                                          std::optional<UseStamp> before) const;
+  // and its newest use is before `before` (any, when nothing). One that the kernel refused comes
+  // first, then an empty one. `refused`: the kernel did so just now, so those are passed over; and
+  // once kRefusedMax are missing no other is risked.
+  std::optional<uint32_t> SegmentToRemake(const ClassSpace& space, std::optional<UseStamp> before,
+                                          bool refused) const;
   // Entries by slot; null where free.
   absl::Span<BlockEntry* const> EntriesOf(uint32_t segment) const;
   // Something that hangs on the segment's blocks is as new as this.
@@ -93,6 +95,7 @@ class SlotSpace {
     std::vector<BlockEntry*> entries;
   };
   static constexpr size_t kClassesSeenMax = 64;
+  static constexpr uint32_t kRefusedMax = 2;
 
   const std::unique_ptr<HostMemory> memory_;
   const std::unique_ptr<EvictionPolicyFactory> policies_;

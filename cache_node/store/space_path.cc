@@ -66,7 +66,7 @@ Emptied EmptySegment(StoreState* state, uint32_t segment, std::optional<UseStamp
 
 }  // namespace
 
-SlotAnswer TakeSlot(StoreState* state, ClassSpace* space) {
+SlotAnswer TakeSlot(StoreState* state, ClassSpace* space, uint32_t remakes, uint32_t refused) {
   SlotAnswer answer;
   SlotSpace& slots = state->slots;
   if (std::optional<SlotRef> slot = slots.Allocate(space); slot.has_value()) {
@@ -74,12 +74,13 @@ SlotAnswer TakeSlot(StoreState* state, ClassSpace* space) {
     answer.slot = *slot;
     return answer;
   }
-  for (int i = 0; i < kSegmentsTriedMax && !space->remaking; ++i) {
+  const bool may_remake = !space->remaking && remakes < kRemakesMax && refused < kRefusedRemakesMax;
+  for (int i = 0; i < kSegmentsTriedMax && may_remake; ++i) {
     const std::optional<SlotSpace::Victim> own = slots.VictimOf(space);
-    if (own.has_value() && own->orphaned) break;
+    if (own.has_value() && (own->orphaned || refused > 0)) break;
     std::optional<UseStamp> before;
     if (own.has_value()) before = own->stamp;
-    const std::optional<uint32_t> segment = slots.SegmentToRemake(*space, before);
+    const std::optional<uint32_t> segment = slots.SegmentToRemake(*space, before, refused > 0);
     if (!segment.has_value()) break;
     const Emptied emptied = EmptySegment(state, *segment, before);
     if (emptied == Emptied::kHeld) continue;

@@ -27,7 +27,12 @@ struct SlotAnswer {
   std::unique_ptr<MemorySegment> old;
 };
 
-SlotAnswer TakeSlot(StoreState* state, ClassSpace* space);
+// Memory segments that may be made anew for one slot, and of these how many the kernel may refuse.
+inline constexpr uint32_t kRemakesMax = 4;
+inline constexpr uint32_t kRefusedRemakesMax = 2;
+
+// `remakes` were asked for already for this slot, and `refused` of them failed.
+SlotAnswer TakeSlot(StoreState* state, ClassSpace* space, uint32_t remakes, uint32_t refused);
 
 // After kRemake: `made` may be null, when the kernel refused it.
 void PutRemade(StoreState* state, const SlotClass& slot_class, uint32_t segment,

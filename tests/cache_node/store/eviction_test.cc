@@ -1,6 +1,7 @@
 // Who makes room for whom: order of eviction, orphans, and memory segments that change class. Each
 // test is a story on a pool of 16 memory segments of 4 KiB.
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include "common/base/check.h"
 #include "tests/cache_node/store/test_store.h"
@@ -13,6 +14,22 @@ using ::testing::ElementsAre;
 
 constexpr uint64_t kBlockBytes = 1024;  // 4 in a memory segment, 64 in the pool.
 constexpr uint64_t kPoolBlocks = 64;
+
+// While it lives the process opens no further file, so that no memory segment can be made anew.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    CAIRN_CHECK(getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const rlimit none{.rlim_cur = 3, .rlim_max = before_.rlim_max};
+    CAIRN_CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  }
+  ~NoMoreFiles() { CAIRN_CHECK(setrlimit(RLIMIT_NOFILE, &before_) == 0); }
+  NoMoreFiles(const NoMoreFiles&) = delete;
+  NoMoreFiles& operator=(const NoMoreFiles&) = delete;
+
+ private:
+  rlimit before_;
+};
 
 class EvictionTest : public ::testing::Test {
  protected:
@@ -288,6 +305,33 @@ TEST_F(EvictionTest, AnEvictedKeyPutAgainWhileItsOldCopyIsPinnedIsANewBlock) {
   EXPECT_FALSE(old.readable());
   EXPECT_TRUE(fresh.readable());
   EXPECT_EQ(t_.store->Tenants()[0].charged_bytes, 2 * kBlockBytes);
+  Audit();
+}
+
+TEST_F(EvictionTest, WithoutMemoryForANewSegmentAReserveIsRefusedAndLaterSucceeds) {
+  FillRest(100);
+  const Fingerprint first = t_.fingerprint();
+  t_.Register(TestStore::Shape(2 * kBlockBytes, "other"));
+  const TestPrompt other = t_.Prompt("t", 1, 1);
+  {
+    const NoMoreFiles no_more_files;
+    const auto answer = t_.Reserve(other);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_THAT(answer->outcomes, ElementsAre(ReserveOutcome::kNoSpace));
+    Audit();
+  }
+  EXPECT_EQ(t_.Put(other), 1u);
+  t_.Use(first);
+  EXPECT_EQ(t_.Put(t_.Prompt("t", 900, 8)), 8u);
+  Audit();
+}
+
+TEST_F(EvictionTest, WithoutMemoryForANewSegmentAClassGoesOnWithItsOwnBlocks) {
+  for (uint32_t i = 0; i < 60; ++i) ASSERT_EQ(t_.Put(t_.Prompt("t", 100 + i, 1)), 1u);
+  t_.Register(TestStore::Shape(2 * kBlockBytes, "other"));
+  ASSERT_EQ(t_.Put(t_.Prompt("t", 1, 2)), 2u);
+  const NoMoreFiles no_more_files;
+  for (uint32_t i = 0; i < 4; ++i) EXPECT_EQ(t_.Put(t_.Prompt("t", 2 + i, 1)), 1u);
   Audit();
 }
 
