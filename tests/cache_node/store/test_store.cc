@@ -36,9 +36,7 @@ TestStore::TestStore(TestStoreOptions options)
   CAIRN_CHECK_OK(memory.status());
   BlockStore::Signals signals;
   signals.settled = [this] { ++settled_signals; };
-  signals.feed = [this](std::vector<WatcherId> watchers) {
-    woken.insert(woken.end(), watchers.begin(), watchers.end());
-  };
+  signals.feed = [this](std::vector<WatcherId>) { ++feed_signals; };
   if (options.policies == nullptr) options.policies = std::make_unique<LruPolicyFactory>();
   store = std::make_unique<BlockStore>(options.store, &time, &random, &counters, *std::move(memory),
                                        std::move(options.policies), std::move(signals));
@@ -75,6 +73,7 @@ Fingerprint TestStore::Register(const Namespace& fields, const std::string& tena
       store->RegisterNamespace(tenant, name.empty() ? fields.model : name, fields);
   CAIRN_CHECK_OK(registered.status());
   fingerprint_ = registered->fingerprint;
+  maps_[fingerprint_] = store->FindPayloadMap(fingerprint_);
   return fingerprint_;
 }
 
@@ -147,8 +146,7 @@ absl::StatusOr<ReserveAnswer> TestStore::Reserve(const TestPrompt& prompt, size_
 
 std::vector<uint8_t> TestStore::Bytes(const BlockKey& key, const SegmentId& first,
                                       uint32_t layers) {
-  const PayloadMap* map = store->FindPayloadMap(fingerprint_);
-  CAIRN_CHECK(map != nullptr);
+  const PayloadMap* map = &Map();
   const std::optional<size_t> segment = map->FindSegment(first);
   CAIRN_CHECK(segment.has_value());
   const uint64_t segment_bytes = map->SegmentBytesAt(*segment);
@@ -196,9 +194,7 @@ absl::Status TestStore::Write(const std::string& tenant, const TokenId& token, c
 
 absl::Status TestStore::WriteBlock(const std::string& tenant, const TokenId& token,
                                    const BlockKey& key, uint32_t block) {
-  const PayloadMap* map = store->FindPayloadMap(fingerprint_);
-  if (map == nullptr) return absl::AbortedError("the namespace is gone");
-  for (const PayloadMap::Part& part : map->parts()) {
+  for (const PayloadMap::Part& part : Map().parts()) {
     absl::Status status =
         Write(tenant, token, key, block, {part.group, part.slice, 0}, part.layers);
     if (!status.ok()) return status;
@@ -208,7 +204,7 @@ absl::Status TestStore::WriteBlock(const std::string& tenant, const TokenId& tok
 
 std::vector<SegmentRun> TestStore::RunsOf(const BlockKey& key, uint32_t block) {
   std::vector<SegmentRun> runs;
-  for (const PayloadMap::Part& part : store->FindPayloadMap(fingerprint_)->parts()) {
+  for (const PayloadMap::Part& part : Map().parts()) {
     runs.push_back(Piece(key, block, {part.group, part.slice, 0}, part.layers).run);
   }
   return runs;
@@ -269,8 +265,7 @@ BlockPin TestStore::Pin(const std::string& tenant, const BlockKey& key,
 
 bool TestStore::Intact(const BlockPin& pin, const BlockKey& key) {
   if (!pin) return false;
-  const PayloadMap* map = store->FindPayloadMap(fingerprint_);
-  CAIRN_CHECK(map != nullptr);
+  const PayloadMap* map = &Map();
   for (size_t i = 0; i < map->segment_count(); ++i) {
     if (!pin.SegmentPresent(i)) continue;
     const absl::Span<const uint8_t> bytes =

@@ -5,7 +5,9 @@
 // cannot fail in a sound store check their own success.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -110,16 +112,18 @@ class TestStore {
   GuardedTime time;
   testing::SeededRandom random;
   StoreCounters counters;
-  uint64_t settled_signals = 0;
-  std::vector<WatcherId> woken;
+  std::atomic<uint64_t> settled_signals{0};
+  std::atomic<uint64_t> feed_signals{0};
   std::unique_ptr<BlockStore> store;
 
  private:
   KeyRules Rules() const;
+  const PayloadMap& Map() const { return *maps_.at(fingerprint_); }
 
   Sha256BlockHasher sha_;
   const BlockHasher* hasher_;
   Fingerprint fingerprint_;
+  std::map<Fingerprint, const PayloadMap*> maps_;  // Good also after a retirement.
 };
 
 }  // namespace cairn::node
