@@ -51,12 +51,13 @@ void FeedMessages::Fill(const FeedBatch& batch, v1::BlockBatch* message) const {
 }
 
 void FeedMessages::Fill(const FeedNamespace& record, v1::NamespaceRecord* message) const {
-  const auto [fingerprint, block_tokens] = store_->NamespaceOf(record.namespace_index);
-  message->set_fingerprint(std::string(fingerprint.view()));
+  const KeyRules rules = store_->NamespaceOf(record.namespace_index);
+  message->set_fingerprint(std::string(rules.fingerprint.view()));
   message->set_tenant(record.tenant);
   message->set_name(record.name);
   message->set_retired(record.retired);
-  message->set_block_tokens(block_tokens);
+  message->set_block_tokens(rules.block_tokens);
+  message->set_key_scheme(static_cast<uint32_t>(rules.key_scheme));
 }
 
 void FeedMessages::Fill(const FeedHeartbeat& heartbeat, v1::Heartbeat* message) const {

@@ -178,10 +178,10 @@ BlockStore::PartitionName BlockStore::NameOf(PartitionIndex partition) const {
   return {named.name_space->fingerprint, state_->ledger.NameOf(named.tenant)};
 }
 
-std::pair<Fingerprint, uint32_t> BlockStore::NamespaceOf(uint32_t namespace_index) const {
+KeyRules BlockStore::NamespaceOf(uint32_t namespace_index) const {
   absl::ReaderMutexLock lock(&mutex_);
   const NamespaceRecord& record = state_->namespaces.At(namespace_index);
-  return {record.fingerprint, record.map.layout().block_tokens};
+  return {record.fingerprint, record.fields.key_scheme, record.map.layout().block_tokens};
 }
 
 absl::Status BlockStore::Audit() const {

@@ -36,6 +36,7 @@
 #include "cache_node/tiers/host_memory.h"
 #include "common/base/guarded_time.h"
 #include "common/base/random_source.h"
+#include "common/identity/key_chain.h"
 
 namespace cairn::node {
 
@@ -147,8 +148,8 @@ class BlockStore {
     std::string tenant;
   };
   PartitionName NameOf(PartitionIndex partition) const;
-  // Fingerprint and block_tokens of a namespace that a record named.
-  std::pair<Fingerprint, uint32_t> NamespaceOf(uint32_t namespace_index) const;
+  // What keys depend on, of a namespace that a record named.
+  KeyRules NamespaceOf(uint32_t namespace_index) const;
 
   // O(n): whether all that the store counts agrees with what it holds; INTERNAL names what does
   // not.
