@@ -185,6 +185,18 @@ TEST_F(FeedTest, WatcherThatDoesNotReadIsCutAndTheNodeGoesOn) {
   EXPECT_TRUE(RetryAfter(FromGrpcStatus(status)).has_value());
 }
 
+TEST_F(FeedTest, WatchersAreBounded) {
+  std::vector<std::unique_ptr<Watcher>> watchers;
+  v1::WatchBlocksResponse message;
+  for (uint32_t i = 0; i < FeedHub::kWatchersMax; ++i) {
+    watchers.push_back(std::make_unique<Watcher>(stub_.get()));
+    ASSERT_TRUE(watchers.back()->Read(&message));
+  }
+  Watcher refused(stub_.get());
+  EXPECT_FALSE(refused.Read(&message));
+  EXPECT_EQ(refused.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
 TEST_F(FeedTest, WatcherThatTakesNothingForTooLongLosesItsPlace) {
   NodeConfig config = SmallConfig();
   config.heartbeat = absl::Milliseconds(10);
