@@ -80,6 +80,17 @@ absl::StatusOr<PromptAnswer> AnswerFromProto(const v1::PromptResult& result, con
   return answer;
 }
 
+// A node that does not know the namespace cannot count blocks; the client can.
+PromptAnswer UnknownNamespaceAnswer(const Prompt& prompt) {
+  PromptAnswer answer;
+  answer.blocks_total = static_cast<uint32_t>(prompt.block_count());
+  if (answer.blocks_total > 0) {
+    answer.runs.push_back(
+        {.count = answer.blocks_total, .state = v1::BLOCK_STATE_NAMESPACE_UNKNOWN});
+  }
+  return answer;
+}
+
 absl::StatusOr<LookupAnswer> AnswerFromProto(NodeLink* link, const v1::LookupResponse& response,
                                              absl::Span<const Prompt> prompts,
                                              const LookupOptions& options) {
@@ -100,6 +111,10 @@ absl::StatusOr<LookupAnswer> AnswerFromProto(NodeLink* link, const v1::LookupRes
                                             " results for ", prompts.size(), " prompts"));
   }
   for (size_t i = 0; i < prompts.size(); ++i) {
+    if (!answer.namespace_known) {
+      answer.prompts.push_back(UnknownNamespaceAnswer(prompts[i]));
+      continue;
+    }
     absl::StatusOr<PromptAnswer> one =
         AnswerFromProto(response.results(static_cast<int>(i)), prompts[i]);
     if (!one.ok()) return one.status();

@@ -2,7 +2,7 @@
 //
 // An engine keeps KV in pages of its own, so there is no single buffer: a call asks for each
 // segment's place. The functions are called on the calling thread, during the call, more than once
-// for a segment, and give the same answer each time; the memory is the caller's throughout.
+// for a segment. A place stays the same throughout the call.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ namespace cairn {
 // Memory for one segment of the block with this index in the call: exactly its size.
 using SegmentPlace = absl::FunctionRef<absl::Span<uint8_t>(size_t block, const SegmentId& id)>;
 
-// Bytes of one segment of the block with this index in the reservation: exactly its size.
+// Bytes of one segment of the block with this index in the reservation: exactly its size, the same
+// each time. They are copied before the function is called again, and not looked at after that.
 using SegmentSource =
     absl::FunctionRef<absl::Span<const uint8_t>(size_t block, const SegmentId& id)>;
 

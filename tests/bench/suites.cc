@@ -4,6 +4,7 @@ namespace cairn::bench {
 namespace {
 
 constexpr Suite kSuites[] = {
+    {"flood", "a thousand clients put 8 MiB each at once into a small node", RunFloodSuite},
     {"hash", "block keys (key scheme 1) against bare SHA-256", RunHashSuite},
 };
 

@@ -18,6 +18,7 @@ struct Suite {
 
 absl::Span<const Suite> AllSuites();
 
+absl::Status RunFloodSuite(JsonReport* report);
 absl::Status RunHashSuite(JsonReport* report);
 
 }  // namespace cairn::bench

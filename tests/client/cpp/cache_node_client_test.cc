@@ -98,6 +98,18 @@ TEST_F(CacheNodeClientTest, PromptsWithTooManyTokensAreSentAsKeys) {
   EXPECT_EQ(node_->lookups()[0].prompts(0).regions_size(), 0);
 }
 
+TEST_F(CacheNodeClientTest, UnknownNamespaceIsAMissOfEveryBlock) {
+  node_->ForgetNamespace();
+  const Prompt prompt = MakePrompt(3);
+  const absl::StatusOr<LookupAnswer> answer = client_->Lookup(*handle_, {&prompt, 1});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_FALSE(answer->namespace_known);
+  EXPECT_EQ(answer->prompts[0].blocks_total, 3u);
+  EXPECT_EQ(answer->prompts[0].blocks_present, 0u);
+  ASSERT_THAT(answer->prompts[0].runs, SizeIs(1));
+  EXPECT_EQ(answer->prompts[0].runs[0].state, v1::BLOCK_STATE_NAMESPACE_UNKNOWN);
+}
+
 TEST_F(CacheNodeClientTest, LookupOptionsOutOfRangeAskNobody) {
   const Prompt prompt = MakePrompt(1);
   const LookupOptions wrong[] = {{.lease_readers = 1025},

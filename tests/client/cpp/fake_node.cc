@@ -57,6 +57,11 @@ void FakeNode::CutNextWriteAfter(size_t frames) {
   cut_write_after_ = frames;
 }
 
+void FakeNode::ForgetNamespace() {
+  absl::MutexLock lock(&mutex_);
+  namespace_known_ = false;
+}
+
 void FakeNode::RefusePieces(bool refuse) {
   absl::MutexLock lock(&mutex_);
   refuse_pieces_ = refuse;
@@ -176,8 +181,12 @@ grpc::Status FakeNode::Lookup(grpc::ServerContext*, const v1::LookupRequest* req
   if (!status.ok()) return status;
   absl::MutexLock lock(&mutex_);
   lookups_.push_back(*request);
-  response->set_namespace_known(true);
+  response->set_namespace_known(namespace_known_);
   for (const v1::Prompt& prompt : request->prompts()) {
+    if (!namespace_known_) {
+      response->add_results();
+      continue;
+    }
     // Prompts by keys are looked up; by regions, everything counts as present.
     v1::PromptResult* result = response->add_results();
     uint32_t total = static_cast<uint32_t>(prompt.keys().size() / kKeyBytes);

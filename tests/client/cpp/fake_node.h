@@ -43,6 +43,8 @@ class FakeNode final : public v1::CacheNode::Service {
   void CutNextGetAfter(size_t frames);
   // Ends the next Write as UNAVAILABLE after this many answers.
   void CutNextWriteAfter(size_t frames);
+  // Answers lookups as a node that does not know the namespace.
+  void ForgetNamespace();
   // Refuses the first piece of every frame.
   void RefusePieces(bool refuse);
   // Answers every frame twice.
@@ -122,6 +124,7 @@ class FakeNode final : public v1::CacheNode::Service {
   std::function<void(Frames*)> bend_ ABSL_GUARDED_BY(mutex_);
   size_t cut_get_after_ ABSL_GUARDED_BY(mutex_) = SIZE_MAX;
   size_t cut_write_after_ ABSL_GUARDED_BY(mutex_) = SIZE_MAX;
+  bool namespace_known_ ABSL_GUARDED_BY(mutex_) = true;
   bool refuse_pieces_ ABSL_GUARDED_BY(mutex_) = false;
   bool answer_twice_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<v1::ReserveOutcome> reserve_outcomes_ ABSL_GUARDED_BY(mutex_);

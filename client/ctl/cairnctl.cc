@@ -1,0 +1,122 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/ctl/command.h"
+#include "client/ctl/usage_error.h"
+#include "common/rpc/retry_status.h"
+
+namespace cairn::ctl {
+namespace {
+
+constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
+
+std::vector<Command> AllCommands() {
+  return {DescribeCommand(), RegisterCommand(), LookupCommand(), PutCommand(),   GetCommand(),
+          ClearCommand(),    RetireCommand(),   KeysCommand()};
+}
+
+std::string Usage() {
+  std::string usage =
+      "usage: cairnctl COMMAND [--flag value]...\n"
+      "Asks one cache node, or computes what needs none.\n\ncommands:\n";
+  for (const Command& command : AllCommands()) {
+    absl::StrAppend(&usage, absl::StrFormat("  %-10s %s\n", command.name, command.summary));
+  }
+  absl::StrAppend(&usage, "\ncairnctl COMMAND --help says which flags a command takes.\n");
+  return usage;
+}
+
+std::string UsageOf(const Command& command) {
+  return absl::StrCat("usage: cairnctl ", command.name, " [--flag value]...\n", command.summary,
+                      "\n\n", HelpOfFlags(command.flags));
+}
+
+bool AsksForHelp(const std::string& argument) {
+  return argument == "--help" || argument == "-h" || argument == "help";
+}
+
+// What a person can do about a failure.
+std::string Advice(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+      return "Is a node listening there? `cairn-node --insecure --node-id=NAME` starts one on "
+             "loopback; --node says where else to look.";
+    case absl::StatusCode::kFailedPrecondition:
+      return "`cairnctl register --name NAME --namespace FILE` binds a name that is free; "
+             "`cairnctl describe` lists what is registered.";
+    case absl::StatusCode::kResourceExhausted:
+      return absl::StrCat("The node has no room now; try again in ",
+                          absl::FormatDuration(RetryAfter(status).value_or(kRetryDelayDefault)),
+                          ".");
+    case absl::StatusCode::kDeadlineExceeded:
+      return "The node did not answer in time; `cairnctl describe` says how busy it is.";
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+      return "The node does not allow this to this caller.";
+    default:
+      return "";
+  }
+}
+
+int Fail(absl::string_view what, const absl::Status& status, std::ostream* err) {
+  *err << what << ": " << absl::StatusCodeToString(status.code()) << ": " << status.message()
+       << "\n";
+  if (const std::string advice = Advice(status); !advice.empty()) *err << advice << "\n";
+  return kExitFailure;
+}
+
+int FailUsage(absl::string_view what, const absl::Status& status, const std::string& usage,
+              std::ostream* err) {
+  *err << what << ": " << status.message() << "\n\n" << usage;
+  return kExitUsage;
+}
+
+absl::Status UnknownCommand(const std::string& name) {
+  std::vector<std::string> known;
+  for (const Command& command : AllCommands()) known.push_back(command.name);
+  return UsageError(absl::StrCat("unknown command '", name, "'", Suggestion(name, known)));
+}
+
+}  // namespace
+
+std::vector<FlagSpec> WithCommonFlags(std::vector<FlagSpec> flags, bool asks_node) {
+  if (asks_node) {
+    flags.push_back({"node", "HOST:PORT", "127.0.0.1:7070", "the cache node to ask"});
+  }
+  flags.push_back({"output", "FORMAT", "text", "text or json"});
+  return flags;
+}
+
+int RunCairnctl(const std::vector<std::string>& arguments, const Streams& streams,
+                std::ostream* err) {
+  if (arguments.empty()) {
+    *err << Usage();
+    return kExitUsage;
+  }
+  if (AsksForHelp(arguments[0])) {
+    *streams.out << Usage();
+    return 0;
+  }
+  const std::vector<Command> commands = AllCommands();
+  const auto command = std::find_if(commands.begin(), commands.end(),
+                                    [&](const Command& one) { return one.name == arguments[0]; });
+  if (command == commands.end()) {
+    return FailUsage("cairnctl", UnknownCommand(arguments[0]), Usage(), err);
+  }
+  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (std::any_of(rest.begin(), rest.end(), AsksForHelp)) {
+    *streams.out << UsageOf(*command);
+    return 0;
+  }
+  const std::string what = absl::StrCat("cairnctl ", command->name);
+  const absl::StatusOr<CommandLine> line = CommandLine::Parse(command->flags, rest);
+  if (!line.ok()) return FailUsage(what, line.status(), UsageOf(*command), err);
+  const absl::Status status = command->run(*line, {streams.in, streams.out, err});
+  if (status.ok()) return 0;
+  if (IsUsageError(status)) return FailUsage(what, status, UsageOf(*command), err);
+  return Fail(what, status, err);
+}
+
+}  // namespace cairn::ctl

@@ -1,0 +1,81 @@
+// cairnctl describe: what a node is and holds.
+#include <nlohmann/json.hpp>
+
+#include "client/ctl/command.h"
+#include "client/ctl/inputs.h"
+#include "common/base/hex.h"
+
+namespace cairn::ctl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json NodeOf(const v1::NodeInfo& node) {
+  Json tiers = Json::array();
+  for (const int tier : node.tiers()) tiers.push_back(v1::Tier_Name(static_cast<v1::Tier>(tier)));
+  return {{"node_id", node.node_id()},
+          {"incarnation_hex", ToHex(node.incarnation())},
+          {"contract_version", node.contract_version()},
+          {"addresses", std::vector<std::string>(node.addresses().begin(), node.addresses().end())},
+          {"worker_address", node.worker_address()},
+          {"drain_state", v1::DrainState_Name(node.drain_state())},
+          {"tiers", tiers},
+          {"shards", node.shards()}};
+}
+
+Json LoadOf(const v1::LoadReport& load) {
+  return {{"host_bytes", load.host_bytes()},
+          {"host_used_bytes", load.host_used_bytes()},
+          {"host_pinned_bytes", load.host_pinned_bytes()},
+          {"host_reserved_bytes", load.host_reserved_bytes()},
+          {"in_flight_bytes", load.in_flight_bytes()},
+          {"writers_waiting", load.writers_waiting()},
+          {"leases", load.leases()},
+          {"tokens", load.tokens()}};
+}
+
+Json ListsOf(const v1::DescribeResponse& answer) {
+  Json lists = {
+      {"namespaces", Json::array()}, {"tenants", Json::array()}, {"memory", Json::array()}};
+  for (const v1::NamespaceInfo& one : answer.namespaces()) {
+    lists["namespaces"].push_back({{"name", one.name()},
+                                   {"fingerprint_hex", ToHex(one.fingerprint())},
+                                   {"model", one.model()},
+                                   {"block_tokens", one.block_tokens()},
+                                   {"block_bytes", one.block_bytes()},
+                                   {"blocks", one.blocks()}});
+  }
+  for (const v1::TenantInfo& one : answer.tenants()) {
+    lists["tenants"].push_back({{"tenant", one.tenant()},
+                                {"charged_bytes", one.charged_bytes()},
+                                {"leased_bytes", one.leased_bytes()},
+                                {"reserved_bytes", one.reserved_bytes()}});
+  }
+  for (const v1::MemoryTerm& one : answer.memory()) {
+    lists["memory"].push_back({{"name", one.name()}, {"bytes", one.bytes()}});
+  }
+  return lists;
+}
+
+absl::Status Run(const CommandLine& line, const Streams& streams) {
+  NodeSession node(line);
+  const absl::StatusOr<v1::DescribeResponse> answer = node->Describe();
+  if (!answer.ok()) return answer.status();
+  Json result = {
+      {"node", NodeOf(answer->node())},       {"blocks", answer->blocks()},
+      {"quarantined", answer->quarantined()}, {"pins", answer->pins()},
+      {"load", LoadOf(answer->load())},       {"memory_limit_bytes", answer->memory_limit_bytes()}};
+  result.update(ListsOf(*answer));
+  return Print(line, result, streams.out);
+}
+
+}  // namespace
+
+Command DescribeCommand() {
+  return {.name = "describe",
+          .summary = "says what the node is, what it holds and how busy it is",
+          .flags = WithCommonFlags({}, /*asks_node=*/true),
+          .run = Run};
+}
+
+}  // namespace cairn::ctl

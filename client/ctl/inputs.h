@@ -1,0 +1,55 @@
+// What several commands read from flags and files: the node, the namespace, the prompt.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/cpp/cache_node_client.h"
+#include "client/ctl/command.h"
+#include "client/ctl/identity_json.h"
+
+namespace cairn::ctl {
+
+// Files larger than this are refused.
+inline constexpr size_t kInputBytesMax = size_t{256} << 20;
+
+// The file's content; `-` reads the stream.
+absl::StatusOr<std::string> ReadInput(const std::string& path, std::istream* in);
+
+// Prints a result in the format of --output: JSON, or one "name: value" a line. A usage error when
+// the format is neither.
+absl::Status Print(const CommandLine& line, const nlohmann::ordered_json& result,
+                   std::ostream* out);
+
+// --namespace FILE, or the example that is built in (example_namespace.json).
+FlagSpec NamespaceFlag();
+absl::StatusOr<Namespace> ReadNamespace(const CommandLine& line);
+// The namespace with all that follows from it; asks nobody.
+absl::StatusOr<NamespaceHandle> ReadHandle(const CommandLine& line);
+
+// --tenant, --adapter, --salt-hex.
+std::vector<FlagSpec> ScopeFlags();
+absl::StatusOr<Scope> ReadScope(const CommandLine& line);
+
+// --tokens with the scope's flags, or --prompt FILE.
+std::vector<FlagSpec> PromptFlags();
+absl::StatusOr<PromptInput> ReadPrompt(const CommandLine& line, const Streams& streams);
+
+// "1,2,3", "0..63" (both ends), or a list of such. A usage error for anything else.
+absl::StatusOr<std::vector<uint32_t>> ParseTokens(const std::string& text);
+
+// A client of the node of --node, and what it borrows.
+class NodeSession {
+ public:
+  explicit NodeSession(const CommandLine& line);
+  CacheNodeClient* operator->() { return &client_; }
+
+ private:
+  SystemClientParts parts_;
+  CacheNodeClient client_;
+};
+
+}  // namespace cairn::ctl

@@ -1,0 +1,100 @@
+// cairnctl put: writes the blocks of a prompt that are not there yet.
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/synthetic_payload.h"
+#include "client/ctl/command.h"
+#include "client/ctl/inputs.h"
+#include "client/ctl/usage_error.h"
+
+namespace cairn::ctl {
+namespace {
+
+// Segments of whole blocks, from a file in slot order or computed; one segment in memory at a time.
+class PayloadSource {
+ public:
+  PayloadSource(const PayloadMap* map, const Prompt* prompt) : map_(map), prompt_(prompt) {}
+
+  // The file must hold exactly the prompt's full blocks.
+  absl::Status Open(const std::string& path) {
+    file_.open(path, std::ios::binary | std::ios::ate);
+    if (!file_) return absl::NotFoundError(absl::StrCat(path, ": cannot be opened"));
+    const auto size = static_cast<uint64_t>(file_.tellg());
+    const uint64_t wanted = prompt_->block_count() * map_->block_bytes();
+    if (size == wanted) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", size, " bytes; ",
+                                                   prompt_->block_count(), " blocks of ",
+                                                   map_->block_bytes(), " are ", wanted));
+  }
+
+  // Empty, and so refused by the write, when the file cannot be read.
+  absl::Span<const uint8_t> Bytes(size_t block, const SegmentId& id) {
+    const size_t segment = *map_->FindSegment(id);
+    bytes_.resize(map_->SegmentBytesAt(segment));
+    if (!file_.is_open()) {
+      FillSyntheticSegment(*map_, prompt_->keys()[block], id, absl::MakeSpan(bytes_));
+      return bytes_;
+    }
+    file_.seekg(
+        static_cast<std::streamoff>(block * map_->block_bytes() + map_->SegmentOffset(segment)));
+    file_.read(reinterpret_cast<char*>(bytes_.data()), static_cast<std::streamsize>(bytes_.size()));
+    return file_ ? absl::Span<const uint8_t>(bytes_) : absl::Span<const uint8_t>();
+  }
+
+ private:
+  const PayloadMap* map_;
+  const Prompt* prompt_;
+  std::ifstream file_;
+  std::vector<uint8_t> bytes_;
+};
+
+absl::Status Report(const CommandLine& line, const PutResult& put, const Streams& streams) {
+  nlohmann::ordered_json result = {{"blocks_total", put.blocks_total},
+                                   {"blocks_written", put.blocks_written},
+                                   {"blocks_already_present", put.blocks_already_present},
+                                   {"blocks_in_progress", put.blocks_in_progress},
+                                   {"bytes_written", put.bytes_written},
+                                   {"complete", put.complete()}};
+  if (put.stopped_by) result["stopped_by"] = v1::ReserveOutcome_Name(*put.stopped_by);
+  return Print(line, result, streams.out);
+}
+
+absl::Status Run(const CommandLine& line, const Streams& streams) {
+  if (line.Given("payload") == line.Given("generate")) {
+    return UsageError("give one of --payload FILE and --generate: what is to be written");
+  }
+  const absl::StatusOr<NamespaceHandle> handle = ReadHandle(line);
+  if (!handle.ok()) return handle.status();
+  const absl::StatusOr<PromptInput> input = ReadPrompt(line, streams);
+  if (!input.ok()) return input.status();
+  NodeSession node(line);
+  const absl::StatusOr<Prompt> prompt = node->MakePrompt(*handle, input->Regions(), input->extras);
+  if (!prompt.ok()) return prompt.status();
+  PayloadSource source(&handle->payload_map(), &*prompt);
+  if (line.Given("payload")) {
+    if (absl::Status status = source.Open(line.Get("payload")); !status.ok()) return status;
+  }
+  const absl::StatusOr<PutResult> put = node->Put(
+      *handle, *prompt, [&](size_t block, const SegmentId& id) { return source.Bytes(block, id); },
+      {.wait_when_exhausted = line.Given("wait")});
+  if (!put.ok()) return put.status();
+  return Report(line, *put, streams);
+}
+
+}  // namespace
+
+Command PutCommand() {
+  std::vector<FlagSpec> flags = {NamespaceFlag()};
+  for (const FlagSpec& flag : PromptFlags()) flags.push_back(flag);
+  flags.push_back(
+      {"payload", "FILE", "", "bytes of the prompt's full blocks, one after the other"});
+  flags.push_back({"generate", "", "", "write bytes that `get --verify-generated` can check"});
+  flags.push_back({"wait", "", "", "wait for space when the node has none"});
+  return {.name = "put",
+          .summary = "writes the full blocks of a prompt that are not there yet",
+          .flags = WithCommonFlags(flags, /*asks_node=*/true),
+          .run = Run};
+}
+
+}  // namespace cairn::ctl

@@ -1,0 +1,89 @@
+// Runs programs that every system has, and looks at what a parent can know of them.
+#include "tests/testing/child_process.h"
+
+#include <signal.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+
+namespace cairn::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kBound = absl::Seconds(20);
+
+class ChildProcessTest : public ::testing::Test {
+ protected:
+  ~ChildProcessTest() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<ChildProcess> Shell(const std::string& script, bool talk) {
+    auto child = ChildProcess::Start({.command = {"/bin/sh", "-c", script},
+                                      .log_path = absl::StrCat(folder_, "/log"),
+                                      .talk = talk});
+    EXPECT_TRUE(child.ok()) << child.status();
+    return *std::move(child);
+  }
+
+  const std::string folder_ = MakeTempFolder();
+};
+
+TEST_F(ChildProcessTest, SaysTheExitStatus) {
+  EXPECT_EQ(Shell("exit 7", false)->WaitExit(kBound), 7);
+}
+
+TEST_F(ChildProcessTest, SaysWhichSignalEndedIt) {
+  const auto child = Shell("read line", true);
+  EXPECT_TRUE(child->Signal(SIGTERM));
+  EXPECT_EQ(child->WaitExit(kBound), -SIGTERM);
+  EXPECT_FALSE(child->Signal(SIGTERM)) << "nobody is there any more";
+}
+
+TEST_F(ChildProcessTest, KeepsWhatWasWrittenInTheLog) {
+  const auto child = Shell("echo to stdout; echo to stderr >&2", false);
+  child->WaitExit(kBound);
+  EXPECT_THAT(child->Log(), HasSubstr("to stdout\n"));
+  EXPECT_THAT(child->Log(), HasSubstr("to stderr\n"));
+}
+
+TEST_F(ChildProcessTest, TalksInLines) {
+  const auto child = Shell("echo ready; read word; echo got $word; echo last", true);
+  EXPECT_EQ(child->ReadLine(kBound).value_or(""), "ready");
+  EXPECT_TRUE(child->WriteLine("this").ok());
+  EXPECT_EQ(child->ReadLine(kBound).value_or(""), "got this");
+  EXPECT_EQ(child->ReadLine(kBound).value_or(""), "last");
+  EXPECT_EQ(child->ReadLine(kBound).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(ChildProcessTest, WaitsNoLongerThanItIsTold) {
+  const auto child = Shell("read line", true);
+  EXPECT_EQ(child->WaitExit(absl::Milliseconds(10)), std::nullopt);
+  EXPECT_EQ(child->ReadLine(absl::Milliseconds(10)).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(ChildProcessTest, WritingToADeadOneIsUnavailable) {
+  const auto child = Shell("exit 0", true);
+  child->WaitExit(kBound);
+  EXPECT_EQ(child->WriteLine("hello").code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(ChildProcessTest, KnowsResidentMemoryWhileItRuns) {
+  const auto child = Shell("echo ready; read line", true);
+  EXPECT_TRUE(child->ReadLine(kBound).ok());
+  EXPECT_GT(child->RssBytes(), 0u);
+  EXPECT_GE(child->PeakRssBytes(), child->RssBytes());
+  child->Kill9();
+  EXPECT_EQ(child->RssBytes(), 0u);
+}
+
+TEST_F(ChildProcessTest, AProgramThatIsNotThereIsAnError) {
+  const auto child = ChildProcess::Start(
+      {.command = {absl::StrCat(folder_, "/absent")}, .log_path = absl::StrCat(folder_, "/log")});
+  EXPECT_THAT(child.status().message(), HasSubstr("absent"));
+}
+
+}  // namespace
+}  // namespace cairn::testing
