@@ -43,6 +43,15 @@ bool LeaseTable::Fits(size_t readers) const {
   return leases_.size() < leases_max_ && shares_ + readers <= kSharesMax;
 }
 
+bool LeaseTable::MakeRoom(size_t readers) {
+  while (!Fits(readers) && !given_back_.empty()) {
+    auto it = leases_.find(given_back_.begin()->second);
+    CAIRN_CHECK(it != leases_.end());
+    Erase(it->second.get());
+  }
+  return Fits(readers);
+}
+
 Lease* LeaseTable::Add(std::unique_ptr<Lease> lease) {
   CAIRN_CHECK(!lease->readers.empty() && Fits(lease->readers.size()));
   Lease* added = lease.get();
@@ -75,6 +84,16 @@ void LeaseTable::Reorder(Lease* lease) {
   CAIRN_CHECK(due_.emplace(lease->due, lease->id).second);
 }
 
+void LeaseTable::GivenBack(Lease* lease) {
+  CAIRN_CHECK(lease->ended && !lease->given_back && lease->links.empty() && lease->blocks.empty());
+  CAIRN_CHECK(lease->due == lease->forgets);
+  lease->given_back = true;
+  // A container that was emptied keeps its memory.
+  lease->links = {};
+  lease->blocks = {};
+  CAIRN_CHECK(given_back_.emplace(lease->forgets, lease->id).second);
+}
+
 Lease* LeaseTable::NextDue(absl::Time now) const {
   if (due_.empty() || due_.begin()->first > now) return nullptr;
   auto it = leases_.find(due_.begin()->second);
@@ -83,8 +102,9 @@ Lease* LeaseTable::NextDue(absl::Time now) const {
 }
 
 void LeaseTable::Erase(Lease* lease) {
-  CAIRN_CHECK(lease->ended && lease->links.empty() && lease->blocks.empty());
+  CAIRN_CHECK(lease->given_back);
   CAIRN_CHECK(due_.erase({lease->due, lease->id}) == 1);
+  CAIRN_CHECK(given_back_.erase({lease->forgets, lease->id}) == 1);
   CAIRN_CHECK(shares_ >= lease->readers.size());
   shares_ -= lease->readers.size();
   CAIRN_CHECK(leases_.erase(LeaseId(lease->id)) == 1);

@@ -53,6 +53,7 @@ struct Lease {
   absl::Duration ttl;
   bool revoked = false;
   bool ended = false;            // Its blocks are being given back, or have been.
+  bool given_back = false;       // They have been: it holds nothing but its numbers.
   absl::Time forgets;            // Once ended: when it stops being known.
   absl::Time due;                // Its place in the order of what happens next.
   std::vector<uint32_t> leased;  // By prompt: consecutive blocks.
@@ -70,8 +71,9 @@ class LeaseTable {
 
   explicit LeaseTable(size_t leases_max) : leases_max_(leases_max) {}
 
-  // Whether one more with that many readers fits.
-  bool Fits(size_t readers) const;
+  // Makes room for one more with that many readers, by forgetting those given back, oldest first;
+  // false when there is none.
+  bool MakeRoom(size_t readers);
   size_t size() const { return leases_.size(); }
 
   Lease* Add(std::unique_ptr<Lease> lease);
@@ -85,17 +87,22 @@ class LeaseTable {
   void MarkEnded(Lease* lease, absl::Time forgets);
   // Puts the lease where its next expiry (or forgetting) belongs.
   void Reorder(Lease* lease);
+  // Its last block was given back.
+  void GivenBack(Lease* lease);
   // The lease whose time has come; null when there is none. It must be reordered or erased next.
   Lease* NextDue(absl::Time now) const;
-  // It holds no block.
+  // It was given back.
   void Erase(Lease* lease);
 
  private:
+  bool Fits(size_t readers) const;
+
   const size_t leases_max_;
   size_t shares_ = 0;
   size_t open_ = 0;
   absl::flat_hash_map<LeaseId, std::unique_ptr<Lease>> leases_;
   absl::btree_set<std::pair<absl::Time, LeaseId>> due_;
+  absl::btree_set<std::pair<absl::Time, LeaseId>> given_back_;  // By `forgets`.
 };
 
 }  // namespace cairn::node

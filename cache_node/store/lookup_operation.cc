@@ -134,7 +134,7 @@ Lease* LookupOperation::LeaseOf(StoreState* state, absl::Time now) {
   }
   const uint32_t readers = std::clamp(query_.lease->readers, 1u, kReadersPerLeaseMax);
   tenant_index_ = state->ledger.IndexOf(tenant_);
-  if (tenant_index_ == 0 || !state->leases.Fits(readers)) {
+  if (tenant_index_ == 0 || !state->leases.MakeRoom(readers)) {
     lease_refused_ = true;
     return nullptr;
   }
@@ -185,25 +185,32 @@ bool LookupOperation::StepLease(StoreState* state, absl::Time now) {
   return true;
 }
 
+// It was revoked or expired while it was built, or holds nothing.
+void LookupOperation::ForgetLease() {
+  answer_.lease.reset();
+  answer_.lease_ttl = absl::ZeroDuration();
+  for (PromptAnswer& prompt : answer_.prompts) {
+    for (uint32_t i = 0; i < prompt.leased; ++i) prompt.blocks[i].state = BlockState::kNotLeased;
+    prompt.leased = 0;
+  }
+}
+
 // The lease's time begins when the answer is complete.
 void LookupOperation::CloseLease(StoreState* state, absl::Time now) {
   if (!lease_.has_value()) return;
   Lease* lease = state->leases.Find(*lease_, tenant_index_, now);
-  if (lease == nullptr || !answer_.namespace_known) {
+  if (lease == nullptr || lease->ended || !answer_.namespace_known) {
     if (lease != nullptr) state->RevokeLease(lease, now);
-    answer_.lease.reset();
-    answer_.lease_ttl = absl::ZeroDuration();
+    ForgetLease();
     return;
   }
   lease->usable = lease->leased;
-  if (lease->ended) return;
   if (lease->links.empty()) {
     // It was made for a block that the budget then refused.
     state->EndLease(lease, /*used=*/false, now);
     lease->forgets = now;
     state->leases.Reorder(lease);
-    answer_.lease.reset();
-    answer_.lease_ttl = absl::ZeroDuration();
+    ForgetLease();
     return;
   }
   for (Lease::Reader& reader : lease->readers) reader.expires = now + lease->ttl;

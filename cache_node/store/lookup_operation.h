@@ -42,6 +42,7 @@ class LookupOperation {
   Lease* LeaseOf(StoreState* state, absl::Time now);
   void Advance(bool present);
   void CloseLease(StoreState* state, absl::Time now);
+  void ForgetLease();
   bool AtEnd() const { return prompt_ == query_.prompts.size(); }
   PromptAnswer& answer_of_prompt() { return answer_.prompts[prompt_]; }
 

@@ -64,7 +64,7 @@ absl::Status ReserveOperation::Begin(StoreState* state, absl::Time now) {
     }
     tenant_index_ = state->ledger.IndexOf(tenant_);
     partition_ = tenant_index_ == 0 ? 0 : state->namespaces.PartitionOf(record, tenant_index_);
-    if (partition_ == 0 || state->tokens.full()) {
+    if (partition_ == 0 || !MakeTokenRoom(state)) {
       return absl::ResourceExhaustedError(
           partition_ == 0 ? absl::StrCat("this node knows no more tenants than it does")
                           : absl::StrCat("this node has ", state->tokens.size(),
@@ -193,7 +193,7 @@ ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::
     state->slots.DropIfUnused(slot_class);
     return Refuse(ReserveOutcome::kDeclined);
   }
-  const bool token_fits = token_.has_value() || !state->tokens.full();
+  const bool token_fits = token_.has_value() || MakeTokenRoom(state);
   if (!token_fits || !state->ledger.TryReserve(tenant_index_, bytes)) {
     state->slots.DropIfUnused(slot_class);
     state->counters->refused_quota.fetch_add(1, std::memory_order_relaxed);
@@ -245,6 +245,17 @@ ReserveOperation::Verdict ReserveOperation::TakeSpace(StoreState* state, ClassSp
   }
   state->counters->refused_no_space.fetch_add(1, std::memory_order_relaxed);
   return Refuse(ReserveOutcome::kNoSpace);
+}
+
+// Closes tokens that only wait for a repeated commit. False: others have taken all.
+bool ReserveOperation::MakeTokenRoom(StoreState* state) const {
+  for (size_t i = 0; i < BlockStore::kStepsPerLock; ++i) {
+    if (state->tokens.HasRoom(query_.keys.size())) return true;
+    Token* settled = state->tokens.OldestSettled();
+    if (settled == nullptr) return false;
+    state->CloseToken(settled);
+  }
+  return state->tokens.HasRoom(query_.keys.size());
 }
 
 Token* ReserveOperation::TokenFor(StoreState* state, absl::Time now) {

@@ -52,6 +52,7 @@ class ReserveOperation {
   Verdict Refuse(ReserveOutcome outcome);
   // The block that must be there before the one at the cursor; false when it is missing.
   bool FindParent(const StoreState& state, BlockEntry** parent, uint32_t* depth) const;
+  bool MakeTokenRoom(StoreState* state) const;
   Token* TokenFor(StoreState* state, absl::Time now);
   absl::Span<const uint32_t> TokensAt(size_t block) const;
   void Release(StoreState* state);

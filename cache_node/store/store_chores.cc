@@ -94,6 +94,7 @@ void StoreState::RunChores(size_t steps, absl::Time now) {
       Lease* lease = releasing_.front();
       if (lease->links.empty()) {
         releasing_.pop_front();
+        leases.GivenBack(lease);
       } else {
         StepLeaseRelease(lease);
       }
@@ -147,7 +148,7 @@ bool StoreState::StepExpiry(size_t steps, absl::Time now) {
       } else {
         leases.Reorder(lease);
       }
-    } else if (lease->links.empty()) {
+    } else if (lease->given_back) {
       leases.Erase(lease);
     } else {
       lease->forgets = now + lease->ttl;

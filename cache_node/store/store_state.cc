@@ -64,6 +64,7 @@ BlockEntry* StoreState::AddReserved(const NewBlock& block, ClassSpace* space, Sl
   CAIRN_CHECK(!place.reserved && place.entry == nullptr);
   place = TokenBlock{.reserved = true, .present = false, .entry = entry};
   ++block.token->reserved;
+  tokens.Counted(block.token);
   counters->reserved_blocks.fetch_add(1, std::memory_order_relaxed);
   return entry;
 }
@@ -75,6 +76,7 @@ void StoreState::Publish(BlockEntry* entry) {
   entry->life = BlockEntry::Life::kPresent;
   token->blocks[entry->token_block].present = true;
   ++token->present;
+  tokens.Counted(token);
   ledger.EndReserve(token->tenant, entry->block_bytes());
   slots.BecamePresent(entry);
   index.CountPresent(*entry);
@@ -95,6 +97,7 @@ void StoreState::Detach(BlockEntry* entry) {
   if (entry->life == BlockEntry::Life::kReserved) {
     ledger.EndReserve(token->tenant, entry->block_bytes());
     ++token->gone;
+    tokens.Counted(token);
   }
   place.entry = nullptr;
   entry->token = nullptr;

@@ -7,12 +7,32 @@
 namespace cairn::node {
 
 Token* TokenTable::Add(std::unique_ptr<Token> token) {
-  CAIRN_CHECK(!full());
+  CAIRN_CHECK(HasRoom(token->blocks.size()));
   Token* added = token.get();
+  ++open_;
+  blocks_ += added->blocks.size();
   added->due = added->expires;
   CAIRN_CHECK(tokens_.emplace(added->id, std::move(token)).second);
   CAIRN_CHECK(due_.emplace(added->due, added->id).second);
   return added;
+}
+
+Token* TokenTable::OldestSettled() const {
+  if (settled_.empty()) return nullptr;
+  auto it = tokens_.find(settled_.begin()->second);
+  CAIRN_CHECK(it != tokens_.end());
+  return it->second.get();
+}
+
+void TokenTable::Counted(Token* token) {
+  if (token->closing) return;
+  CAIRN_CHECK(token->present + token->gone <= token->reserved);
+  const std::pair<absl::Time, TokenId> place(token->born, token->id);
+  if (token->present + token->gone == token->reserved) {
+    settled_.insert(place);
+  } else {
+    settled_.erase(place);
+  }
 }
 
 Token* TokenTable::Find(const TokenId& id, TenantIndex tenant, absl::Time now) const {
@@ -53,6 +73,10 @@ void TokenTable::MarkClosing(Token* token) {
   CAIRN_CHECK(!token->closing);
   token->closing = true;
   CAIRN_CHECK(due_.erase({token->due, token->id}) == 1);
+  settled_.erase({token->born, token->id});
+  CAIRN_CHECK(open_ > 0 && blocks_ >= token->blocks.size());
+  --open_;
+  blocks_ -= token->blocks.size();
 }
 
 void TokenTable::Erase(Token* token) {

@@ -59,11 +59,19 @@ class TokenTable {
  public:
   // Open segments of one token: pieces of that many segments may be on their way at a time.
   static constexpr size_t kOpenSegmentsMax = 4096;
+  // Blocks that all tokens together name: 16 MiB of TokenBlock.
+  static constexpr size_t kBlocksMax = size_t{1} << 20;
 
   explicit TokenTable(size_t tokens_max) : tokens_max_(tokens_max) {}
 
-  bool full() const { return tokens_.size() >= tokens_max_; }
+  // Whether one more that names so many blocks fits. Those that are closing do not count.
+  bool HasRoom(size_t blocks) const {
+    return open_ < tokens_max_ && blocks <= kBlocksMax - blocks_;
+  }
   size_t size() const { return tokens_.size(); }
+  // The oldest of those whose blocks are all present or gone, to be closed for others; null when
+  // there is none.
+  Token* OldestSettled() const;
 
   Token* Add(std::unique_ptr<Token> token);
   // Null when unknown, another tenant's, closing, or expired at `now`.
@@ -71,6 +79,8 @@ class TokenTable {
   // Any token of that id that is not closing and not expired, whosever it is.
   Token* FindAny(const TokenId& id, absl::Time now) const;
 
+  // Its numbers of blocks changed.
+  void Counted(Token* token);
   // Pushes the expiry to now + ttl, within `life_max` of its birth.
   void Renew(Token* token, absl::Time now, absl::Duration life_max);
   // One step: looks at the token that is due first. Answers it when it has expired, out of the
@@ -84,6 +94,9 @@ class TokenTable {
   const size_t tokens_max_;
   absl::flat_hash_map<TokenId, std::unique_ptr<Token>> tokens_;
   absl::btree_set<std::pair<absl::Time, TokenId>> due_;
+  absl::btree_set<std::pair<absl::Time, TokenId>> settled_;  // By birth.
+  size_t open_ = 0;                                          // Not closing,
+  size_t blocks_ = 0;                                        // and the blocks that those name.
 };
 
 }  // namespace cairn::node

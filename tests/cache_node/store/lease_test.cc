@@ -1,6 +1,9 @@
 // Lookups with and without leases: what is seen, what is held, and for how long. Each test is a
 // story on a small store with a fake clock.
 #include <gmock/gmock.h>
+#include <malloc.h>
+
+#include <thread>
 
 #include "common/base/check.h"
 #include "tests/cache_node/store/test_store.h"
@@ -268,6 +271,81 @@ TEST_F(LeaseTest, ALongLookupIsAnsweredWholeAcrossManySteps) {
   EXPECT_EQ(answer.prompts[1].blocks.size(), 0u);
   EXPECT_EQ(answer.prompts[2].leased, 4u);
   EXPECT_EQ(answer.prompts[2].blocks[703].state, BlockState::kNeverSeen);
+}
+
+TEST(LeaseBoundsTest, ALeaseIsNotForgottenWhileItIsGivenBack) {
+  TestStore t;
+  BlockStore::Options options;
+  options.leased_bytes_max = kBlockBytes - 1;  // So the lease is over as it is made.
+  bool ticked = true;
+  BlockStore::Signals signals;
+  signals.settled = [&] {  // Between the sections of the call under way.
+    if (std::exchange(ticked, true)) return;
+    std::thread([&] { t.store->Tick(); }).join();
+  };
+  t.store = std::make_unique<BlockStore>(options, &t.time, &t.random, &t.counters,
+                                         *HostMemory::Create(16 * 4096),
+                                         std::make_unique<LruPolicyFactory>(), signals);
+  t.Register(TestStore::Shape(kBlockBytes));
+  const TestPrompt prompt = t.Prompt("t", 1, 1);
+  ASSERT_EQ(t.Put(prompt), 1u);
+  ticked = false;
+  const LookupAnswer answer = t.Lease(prompt);
+  EXPECT_TRUE(ticked);
+  EXPECT_FALSE(answer.lease.has_value());
+  EXPECT_EQ(answer.prompts[0].leased, 0u);
+  t.AdvancePastEverything();
+  EXPECT_TRUE(t.Quiet().ok()) << t.Quiet();
+}
+
+TEST(LeaseBoundsTest, LeasesThatEndedMakeRoomForNewOnes) {
+  TestStoreOptions options;
+  options.store.leases_max = 2;
+  TestStore t(std::move(options));
+  t.Register(TestStore::Shape(kBlockBytes));
+  const TestPrompt prompt = t.Prompt("t", 1, 1);
+  ASSERT_EQ(t.Put(prompt), 1u);
+  std::vector<LeaseId> leases;
+  for (int i = 0; i < 5; ++i) {
+    const LookupAnswer answer = t.Lease(prompt);
+    ASSERT_TRUE(answer.lease.has_value()) << i;
+    leases.push_back(*answer.lease);
+    ASSERT_TRUE(t.store->EndLease("t", leases.back(), 0, {1}).ok());
+    t.Advance(absl::Milliseconds(1));
+  }
+  EXPECT_TRUE(t.store->GetLease("t", leases[4]).ok());
+  EXPECT_TRUE(t.store->GetLease("t", leases[3]).ok());
+  EXPECT_FALSE(t.store->GetLease("t", leases[2]).ok());
+  // Those that still hold blocks are not forgotten for others.
+  ASSERT_TRUE(t.Lease(prompt).lease.has_value());
+  ASSERT_TRUE(t.Lease(prompt).lease.has_value());
+  EXPECT_FALSE(t.Lease(prompt).lease.has_value());
+  t.AdvancePastEverything();
+  EXPECT_TRUE(t.Quiet().ok()) << t.Quiet();
+}
+
+TEST(LeaseBoundsTest, ALeaseThatEndedTakesNoMemoryForItsBlocks) {
+  constexpr size_t kBlocks = 4096;
+  constexpr size_t kLeases = 64;
+  TestStoreOptions options;
+  options.pool_bytes = kBlocks * 64;
+  options.store.leased_bytes_max = options.pool_bytes;
+  options.store.reserved_bytes_max = options.pool_bytes;
+  TestStore t(std::move(options));
+  t.Register(TestStore::Shape(64));
+  const TestPrompt prompt = t.Prompt("t", 1, kBlocks);
+  ASSERT_EQ(t.Put(prompt), kBlocks);
+  const auto in_use = [] {
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+  };
+  const size_t before = in_use();
+  for (size_t i = 0; i < kLeases; ++i) {
+    const LookupAnswer answer = t.Lease(prompt);
+    ASSERT_EQ(answer.prompts[0].leased, kBlocks);
+    ASSERT_TRUE(t.store->EndLease("t", *answer.lease, 0, {kBlocks}).ok());
+  }
+  EXPECT_LT(in_use(), before + kLeases * 8192);  // One lease of so many blocks takes 300 KiB.
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // leaves behind. Each test is a story on a small store with a fake clock.
 #include <gmock/gmock.h>
 
+#include "cache_node/store/token_table.h"
 #include "common/base/check.h"
 #include "tests/cache_node/store/test_store.h"
 #include "tests/testing/truncating_block_hasher.h"
@@ -252,6 +253,45 @@ TEST_F(ReserveTest, ABlockCannotBecomeItsOwnAncestor) {
   ASSERT_TRUE(answer.ok());
   EXPECT_THAT(answer->outcomes, ElementsAre(ReserveOutcome::kDeclined));
   EXPECT_TRUE(t_.store->Audit().ok()) << t_.store->Audit();
+}
+
+TEST(TokenBoundsTest, TokensWhoseBlocksArePresentMakeRoomForNewOnes) {
+  TestStoreOptions options;
+  options.store.tokens_max = 2;
+  TestStore t(std::move(options));
+  t.Register(TestStore::Shape(kBlockBytes));
+  for (uint32_t i = 0; i < 5; ++i) ASSERT_EQ(t.Put(t.Prompt("t", i, 2)), 2u) << i;
+  // Those that still reserve are not forgotten for others.
+  ASSERT_TRUE(t.Reserve(t.Prompt("t", 10, 1)).ok());
+  ASSERT_TRUE(t.Reserve(t.Prompt("t", 11, 1)).ok());
+  const auto refused = t.Reserve(t.Prompt("t", 12, 1));
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted) << refused.status();
+  t.AdvancePastEverything();
+  EXPECT_TRUE(t.Quiet().ok()) << t.Quiet();
+}
+
+TEST(TokenBoundsTest, TheBlocksThatAllTokensNameAreBounded) {
+  constexpr size_t kKeys = 4096;
+  TestStoreOptions options;
+  options.pool_bytes = 16 * 65536;
+  TestStore t(std::move(options));
+  t.Register(TestStore::Shape(64));
+  const TestPrompt prefix = t.Prompt("t", 1, kKeys - 1);
+  ASSERT_EQ(t.Put(prefix), kKeys - 1);
+  std::vector<TestPrompt> prompts;
+  std::vector<TokenId> tokens;
+  absl::Status refused;
+  for (uint32_t i = 0; i < 300 && refused.ok(); ++i) {
+    prompts.push_back(t.Branch(prefix, kKeys - 1, 100 + i, 1));
+    const auto answer = t.Reserve(prompts.back());
+    refused = answer.status();
+    if (answer.ok()) tokens.push_back(*answer->token);
+  }
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  EXPECT_EQ(tokens.size(), TokenTable::kBlocksMax / kKeys);
+  ASSERT_TRUE(t.WriteBlock("t", tokens[0], prompts[0].keys.back(), kKeys - 1).ok());
+  ASSERT_TRUE(t.CommitBlock("t", tokens[0], prompts[0].keys.back(), kKeys - 1).ok());
+  EXPECT_TRUE(t.Reserve(prompts.back()).ok());
 }
 
 }  // namespace
