@@ -16,16 +16,7 @@ absl::Status ValidateClientOptions(const ClientOptions& options) {
       options.data_timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("control_timeout and data_timeout must be positive");
   }
-  if (options.retry.attempts_max < 1 || options.retry.attempts_max > kRetryAttemptsMax) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "retry.attempts_max: ", options.retry.attempts_max, "; must be 1 to ", kRetryAttemptsMax));
-  }
-  if (options.retry.backoff_initial <= absl::ZeroDuration() ||
-      options.retry.backoff_max < options.retry.backoff_initial) {
-    return absl::InvalidArgumentError(
-        "retry.backoff_initial must be positive and at most retry.backoff_max");
-  }
-  return absl::OkStatus();
+  return ValidateRetryOptions(options.retry);
 }
 
 }  // namespace cairn

@@ -2,15 +2,27 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 
 namespace cairn {
 
+absl::Status ValidateRetryOptions(const RetryOptions& options) {
+  if (options.attempts_max < 1 || options.attempts_max > kRetryAttemptsMax) {
+    return absl::InvalidArgumentError(absl::StrCat("retry.attempts_max: ", options.attempts_max,
+                                                   "; must be 1 to ", kRetryAttemptsMax));
+  }
+  if (options.backoff_initial <= absl::ZeroDuration() ||
+      options.backoff_max < options.backoff_initial) {
+    return absl::InvalidArgumentError(
+        "retry.backoff_initial must be positive and at most retry.backoff_max");
+  }
+  return absl::OkStatus();
+}
+
 RetryPolicy::RetryPolicy(const RetryOptions& options, RandomSource* random)
     : options_(options), random_(random) {
-  CAIRN_CHECK(options.attempts_max >= 1 && options.attempts_max <= kRetryAttemptsMax);
-  CAIRN_CHECK(options.backoff_initial > absl::ZeroDuration());
-  CAIRN_CHECK(options.backoff_max >= options.backoff_initial);
+  CAIRN_CHECK_OK(ValidateRetryOptions(options));
   CAIRN_CHECK(random != nullptr);
 }
 

@@ -32,6 +32,9 @@ struct RetryOptions {
   absl::Duration backoff_max = absl::Seconds(2);
 };
 
+// INVALID_ARGUMENT naming the option that is out of its range, as "retry.attempts_max".
+absl::Status ValidateRetryOptions(const RetryOptions& options);
+
 // One failed attempt.
 struct FailedAttempt {
   absl::Status status;

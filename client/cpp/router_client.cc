@@ -1,0 +1,206 @@
+#include "client/cpp/router_client.h"
+
+#include <grpcpp/create_channel.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/rpc/id_conversion.h"
+#include "common/rpc/prompt_conversion.h"
+#include "common/rpc/status_mapping.h"
+#include "common/wire/limits.h"
+
+namespace cairn {
+namespace {
+
+struct RequestIdTag;
+using RequestId = Bytes16<RequestIdTag>;
+static_assert(kRequestIdBytes == kKeyBytes);
+
+v1::Prompt PromptMessage(const Prompt& prompt, bool by_tokens) {
+  const bool has_tokens = prompt.token_count() > 0 && prompt.token_count() <= kTokensPerCallMax;
+  if (has_tokens && (by_tokens || prompt.keys().empty())) {
+    return PromptToProto(prompt.regions(), prompt.extras());
+  }
+  v1::Prompt message;
+  message.set_keys(KeysToProto(prompt.keys()));
+  return message;
+}
+
+std::vector<TierTokensMatched> MatchedFromProto(
+    const google::protobuf::RepeatedPtrField<v1::TierTokens>& tiers) {
+  std::vector<TierTokensMatched> matched;
+  for (const v1::TierTokens& tier : tiers) matched.push_back({tier.tier(), tier.tokens()});
+  return matched;
+}
+
+RoutedReplica ReplicaFromProto(const v1::RankedReplica& message) {
+  RoutedReplica replica;
+  replica.worker_address = message.worker_address();
+  replica.node_id = message.node_id();
+  replica.node_addresses.assign(message.node_addresses().begin(), message.node_addresses().end());
+  replica.matched = MatchedFromProto(message.matched());
+  replica.coming_tokens = message.coming_tokens();
+  replica.remote_tokens = message.remote_tokens();
+  replica.remote_node_id = message.remote_node_id();
+  replica.cost_seconds = message.cost_seconds();
+  replica.queued_seconds = message.queued_seconds();
+  replica.reason = message.reason();
+  return replica;
+}
+
+absl::StatusOr<RouteAnswer> AnswerFromProto(const v1::RouteResponse& response) {
+  const auto booking = RouteBookingId::FromBytes(response.booking());
+  const auto incarnation = Incarnation::FromBytes(response.router_incarnation());
+  if (!booking || !incarnation || response.replicas().empty()) {
+    return absl::InternalError(absl::StrCat("the router answered ", response.replicas_size(),
+                                            " replicas, a booking of ", response.booking().size(),
+                                            " bytes and an incarnation of ",
+                                            response.router_incarnation().size()));
+  }
+  RouteAnswer answer;
+  for (const v1::RankedReplica& replica : response.replicas()) {
+    answer.replicas.push_back(ReplicaFromProto(replica));
+  }
+  answer.booking = {*booking, *incarnation};
+  answer.degraded = response.degraded();
+  return answer;
+}
+
+PrefixAnswer AnswerFromProto(const v1::LookupPrefixResponse& response) {
+  PrefixAnswer answer;
+  answer.namespace_known = response.namespace_known();
+  answer.blocks_total = response.blocks_total();
+  for (const v1::HolderMatch& holder : response.holders()) {
+    answer.holders.push_back(
+        {.node_id = holder.node_id(),
+         .node_addresses = {holder.node_addresses().begin(), holder.node_addresses().end()},
+         .state = holder.state(),
+         .blocks = holder.blocks(),
+         .matched = MatchedFromProto(holder.matched())});
+  }
+  return answer;
+}
+
+ReplicaEntry EntryFromProto(const v1::ReplicaInfo& message) {
+  ReplicaEntry entry;
+  entry.worker_address = message.worker_address();
+  entry.node_id = message.node_id();
+  entry.node_addresses.assign(message.node_addresses().begin(), message.node_addresses().end());
+  entry.state = message.state();
+  entry.incarnation = Incarnation::FromBytes(message.incarnation());
+  entry.blocks = message.blocks();
+  entry.prefill_tokens = message.prefill_tokens();
+  entry.kv_tokens = message.kv_tokens();
+  entry.requests = message.requests();
+  entry.prefill_tokens_per_second = message.prefill_tokens_per_second();
+  entry.stale_share = message.stale_share();
+  entry.conflict = message.conflict();
+  return entry;
+}
+
+absl::StatusOr<ReplicaList> ListFromProto(const v1::ListReplicasResponse& response) {
+  const auto incarnation = Incarnation::FromBytes(response.router_incarnation());
+  if (!incarnation) {
+    return absl::InternalError(absl::StrCat("the router answered an incarnation of ",
+                                            response.router_incarnation().size(), " bytes"));
+  }
+  ReplicaList list;
+  for (const v1::ReplicaInfo& replica : response.replicas()) {
+    list.replicas.push_back(EntryFromProto(replica));
+  }
+  for (const v1::HolderInfo& holder : response.holders()) {
+    list.holders.push_back({holder.address(), holder.state(), holder.node_id(), holder.error()});
+  }
+  list.router_incarnation = *incarnation;
+  list.ready = response.ready();
+  return list;
+}
+
+}  // namespace
+
+absl::Status ValidateRouterClientOptions(const RouterClientOptions& options) {
+  if (options.target.empty()) {
+    return absl::InvalidArgumentError("target: empty; give host:port or unix:/path");
+  }
+  if (options.timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("timeout: must be positive");
+  }
+  return ValidateRetryOptions(options.retry);
+}
+
+RouterClient::RouterClient(const RouterClientOptions& options, const ClientParts& parts)
+    : options_(options),
+      runner_(options.retry, parts.clock, parts.random, parts.wait),
+      random_(parts.random) {
+  CAIRN_CHECK_OK(ValidateRouterClientOptions(options));
+  stub_ = v1::Router::NewStub(grpc::CreateCustomChannel(
+      options_.target,
+      options_.credentials ? options_.credentials : grpc::InsecureChannelCredentials(),
+      MakeChannelArguments(options_.channel)));
+}
+
+template <typename Request, typename Response>
+absl::Status RouterClient::Call(Method<Request, Response> method, const Request& request,
+                                absl::Duration timeout, Response* response) {
+  if (timeout <= absl::ZeroDuration()) timeout = options_.timeout;
+  return runner_.Run(timeout, {.idempotent = true}, [&](const CallRunner::Attempt& attempt) {
+    grpc::ClientContext context;
+    SetDeadline(attempt.remaining, &context);
+    return FromGrpcStatus((stub_.get()->*method)(&context, request, response));
+  });
+}
+
+absl::StatusOr<RouteAnswer> RouterClient::Route(const NamespaceHandle& name_space,
+                                                const Prompt& prompt, const RouteOptions& options) {
+  v1::RouteRequest request;
+  request.set_fingerprint(std::string(name_space.fingerprint().view()));
+  *request.mutable_prompt() = PromptMessage(prompt, options.by_tokens);
+  request.set_prompt_tokens(options.prompt_tokens > 0 ? options.prompt_tokens
+                                                      : prompt.token_count());
+  request.set_output_tokens(options.output_tokens);
+  request.set_request_id(std::string(random_->New<RequestId>().view()));
+  v1::RouteResponse response;
+  const absl::Status status = Call(&v1::Router::Stub::Route, request, options.timeout, &response);
+  if (!status.ok()) return status;
+  return AnswerFromProto(response);
+}
+
+absl::StatusOr<PrefixAnswer> RouterClient::LookupPrefix(const NamespaceHandle& name_space,
+                                                        const Prompt& prompt,
+                                                        absl::Duration timeout) {
+  v1::LookupPrefixRequest request;
+  request.set_fingerprint(std::string(name_space.fingerprint().view()));
+  *request.mutable_prompt() = PromptMessage(prompt, /*by_tokens=*/false);
+  v1::LookupPrefixResponse response;
+  const absl::Status status = Call(&v1::Router::Stub::LookupPrefix, request, timeout, &response);
+  if (!status.ok()) return status;
+  return AnswerFromProto(response);
+}
+
+absl::StatusOr<bool> RouterClient::ReportOutcome(const RouteOutcome& outcome) {
+  v1::ReportOutcomeRequest request;
+  request.set_booking(std::string(outcome.booking.id.view()));
+  request.set_router_incarnation(std::string(outcome.booking.router_incarnation.view()));
+  request.set_phase(outcome.phase);
+  request.set_worker_address(outcome.worker_address);
+  request.set_cached_tokens(outcome.cached_tokens);
+  request.set_computed_tokens(outcome.computed_tokens);
+  request.set_compute_seconds(absl::ToDoubleSeconds(outcome.compute));
+  v1::ReportOutcomeResponse response;
+  const absl::Status status =
+      Call(&v1::Router::Stub::ReportOutcome, request, outcome.timeout, &response);
+  if (!status.ok()) return status;
+  return response.known();
+}
+
+absl::StatusOr<ReplicaList> RouterClient::ListReplicas(absl::Duration timeout) {
+  v1::ListReplicasResponse response;
+  const absl::Status status =
+      Call(&v1::Router::Stub::ListReplicas, v1::ListReplicasRequest(), timeout, &response);
+  if (!status.ok()) return status;
+  return ListFromProto(response);
+}
+
+}  // namespace cairn
