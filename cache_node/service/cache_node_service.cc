@@ -167,7 +167,8 @@ absl::StatusOr<std::unique_ptr<GetFrames>> CacheNodeService::MakeGetFrames(
   absl::StatusOr<GetPlan> plan = MakeGetPlan(
       request, fingerprint.has_value() ? parts_.store->FindPayloadMap(*fingerprint) : nullptr);
   if (!plan.ok()) return plan.status();
-  return std::make_unique<GetFrames>(parts_.store, caller->tenant, *std::move(plan));
+  return std::make_unique<GetFrames>(parts_.store, parts_.get_pins, caller->tenant,
+                                     *std::move(plan));
 }
 
 Reactor* CacheNodeService::Reserve(Context* context, const v1::ReserveRequest* request,

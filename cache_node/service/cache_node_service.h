@@ -38,6 +38,7 @@ class CacheNodeService final
     SettledWaiter* waiter = nullptr;
     const Clock* clock = nullptr;
     GetSlots* get_slots = nullptr;
+    PinCount* get_pins = nullptr;
     Counter get_bytes;
     FeedStream::Parts feed;
   };

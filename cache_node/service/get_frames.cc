@@ -18,20 +18,20 @@ constexpr uint64_t kRangeBytesMin = 4096;
 
 class PinShare final : public PayloadOwner {
  public:
-  explicit PinShare(std::shared_ptr<const BlockPin> pin) : pin_(std::move(pin)) {}
+  explicit PinShare(std::shared_ptr<const CountedPin> pin) : pin_(std::move(pin)) {}
 
  private:
-  const std::shared_ptr<const BlockPin> pin_;
+  const std::shared_ptr<const CountedPin> pin_;
 };
 
 }  // namespace
 
-GetFrames::GetFrames(BlockStore* store, std::string tenant, GetPlan plan)
-    : store_(store), tenant_(std::move(tenant)), plan_(std::move(plan)) {}
+GetFrames::GetFrames(BlockStore* store, PinCount* pin_count, std::string tenant, GetPlan plan)
+    : store_(store), pin_count_(pin_count), tenant_(std::move(tenant)), plan_(std::move(plan)) {}
 
 absl::StatusOr<std::optional<grpc::ByteBuffer>> GetFrames::Next() {
   Draft draft;
-  if (pin_ != nullptr && !pin_->readable()) {
+  if (pin_ != nullptr && !pin().readable()) {
     // Its first segments are out already; the reader drops them with the rest.
     CAIRN_CHECK(AddState(BlockState::kDeleted, {}, draft));
     NextKey();
@@ -67,7 +67,7 @@ absl::StatusOr<bool> GetFrames::AddKey(Draft& draft) {
       return true;
     }
     CAIRN_CHECK(answer->pin.bytes().size() >= plan_.map->block_bytes());
-    pin_ = std::make_shared<const BlockPin>(std::move(answer->pin));
+    pin_ = std::make_shared<const CountedPin>(std::move(answer->pin), pin_count_);
   }
   for (; range_ < plan_.ranges.size(); ++range_, segment_ = 0) {
     if (!AddRange(plan_.ranges[range_], draft)) return false;
@@ -84,7 +84,7 @@ bool GetFrames::AddRange(const GetPlan::Range& range, Draft& draft) {
 }
 
 bool GetFrames::AddPiece(const GetPlan::Range& range, Draft& draft) {
-  const auto present = [&] { return pin_->SegmentPresent(range.first_segment + segment_); };
+  const auto present = [&] { return pin().SegmentPresent(range.first_segment + segment_); };
   if (!present()) {
     const SegmentId at = plan_.map->SegmentAt(range.first_segment + segment_);
     if (!AddState(BlockState::kNeverSeen, at, draft)) return false;
@@ -104,7 +104,7 @@ bool GetFrames::AddPiece(const GetPlan::Range& range, Draft& draft) {
   const size_t segments_max =
       std::min<size_t>(range.segments - segment_, static_cast<size_t>(room / segment_bytes));
   while (segments < segments_max && HasHeaderRoom(draft, segments + 1) &&
-         pin_->SegmentPresent(range.first_segment + segment_ + segments)) {
+         pin().SegmentPresent(range.first_segment + segment_ + segments)) {
     ++segments;
   }
   if (segments == 0) return false;
@@ -135,12 +135,12 @@ void GetFrames::AddPayload(const GetPlan::Range& range, size_t segments, uint64_
   piece.layer = at.layer;
   piece.offset = static_cast<uint32_t>(offset_);
   piece.length = static_cast<uint32_t>(bytes);
-  const absl::Span<const uint64_t> digests = pin_->digests().subspan(first, segments);
+  const absl::Span<const uint64_t> digests = pin().digests().subspan(first, segments);
   piece.digests.assign(digests.begin(), digests.end());
   draft.header_bytes += kPieceHeaderBytes + 8 * segments;
   const uint64_t begin = plan_.map->SegmentOffset(first) + offset_;
   draft.slices.push_back(
-      BorrowSlice(pin_->bytes().subspan(begin, bytes), std::make_unique<PinShare>(pin_)));
+      BorrowSlice(pin().bytes().subspan(begin, bytes), std::make_unique<PinShare>(pin_)));
   draft.payload_bytes += bytes;
 
   const uint64_t segment_bytes = plan_.map->parts()[range.part].segment_bytes;

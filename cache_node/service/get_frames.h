@@ -6,7 +6,8 @@
 // them. Before each frame the block is asked whether it may still be read; one that may not, or is
 // not there, gets a piece with its state and no payload.
 //
-// Not thread-safe. Borrows the store, which must outlive it and all its frames' slices.
+// Not thread-safe. Borrows the store and the count, which must outlive it and all its frames'
+// slices.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cache_node/service/counted_pin.h"
 #include "cache_node/service/get_plan.h"
 #include "cache_node/store/block_store.h"
 #include "common/wire/frame.h"
@@ -26,7 +28,7 @@ namespace cairn::node {
 
 class GetFrames {
  public:
-  GetFrames(BlockStore* store, std::string tenant, GetPlan plan);
+  GetFrames(BlockStore* store, PinCount* pin_count, std::string tenant, GetPlan plan);
 
   // The next frame; nothing after the last. The store's status when the lease is not there (any
   // more).
@@ -53,7 +55,10 @@ class GetFrames {
   static bool HasHeaderRoom(const Draft& draft, size_t digests);
   void NextKey();
 
+  const BlockPin& pin() const { return pin_->pin(); }
+
   BlockStore* const store_;
+  PinCount* const pin_count_;
   const std::string tenant_;
   const GetPlan plan_;
   uint64_t payload_bytes_ = 0;
@@ -65,7 +70,7 @@ class GetFrames {
   uint64_t offset_ = 0;  // Within the segment.
   // Of the current key once its first piece is built. Shared by the slices of its frames: the last
   // of them, on whatever thread, ends it.
-  std::shared_ptr<const BlockPin> pin_;
+  std::shared_ptr<const CountedPin> pin_;
 };
 
 }  // namespace cairn::node

@@ -127,6 +127,7 @@ CacheNodeService::Parts Node::ServiceParts() {
   parts.waiter = &waiter_;
   parts.clock = &clock_;
   parts.get_slots = &get_slots_;
+  parts.get_pins = &get_pins_;
   parts.get_bytes = metrics_.AddCounter("cairn_node_get_bytes_total", "Payload bytes sent by Get.");
   parts.feed = {.store = store_.get(),
                 .router = &router_,
@@ -224,7 +225,7 @@ void Node::Drain() {
 void Node::AwaitPinsReleased() {
   const WakeEvent never;
   const absl::Time deadline = clock_.SteadyNow() + kPinsReleasedWithin;
-  while (store_->Status().pins > 0) {
+  while (get_pins_.pins() > 0) {
     CAIRN_CHECK_MSG(clock_.SteadyNow() < deadline, "pins that no call holds");
     never.WaitFor(absl::Milliseconds(1));
   }

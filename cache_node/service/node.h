@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "cache_node/service/cache_node_service.h"
+#include "cache_node/service/counted_pin.h"
 #include "cache_node/service/feed_messages.h"
 #include "cache_node/service/feed_router.h"
 #include "cache_node/service/feed_waker.h"
@@ -91,6 +92,7 @@ class Node {
   RpcMetrics rpc_metrics_;
   StoreCounters counters_;
   GuardedTime time_;
+  PinCount get_pins_;
   FeedRouter router_;
   FeedWaker waker_;
   WaitingCalls waiting_;

@@ -27,7 +27,7 @@ class GetFramesTest : public NodeFixture {
     const Fingerprint fingerprint = *Fingerprint::FromBytes(fingerprint_);
     const auto plan = MakeGetPlan(request, node_->store().FindPayloadMap(fingerprint));
     EXPECT_TRUE(plan.ok()) << plan.status();
-    return std::make_unique<GetFrames>(&node_->store(), "public", *plan);
+    return std::make_unique<GetFrames>(&node_->store(), &pin_count_, "public", *plan);
   }
 
   static v1::GetResponse Decoded(const grpc::ByteBuffer& frame) {
@@ -43,6 +43,8 @@ class GetFramesTest : public NodeFixture {
     EXPECT_TRUE(stub_->RetireNamespace(Context().get(), request, &response).ok());
     EXPECT_TRUE(response.done());
   }
+
+  PinCount pin_count_;
 };
 
 TEST_F(GetFramesTest, NoFrameAfterARetirementHasBytes) {
@@ -130,12 +132,14 @@ TEST_F(GetFramesTest, PinLivesAsLongAsItsSlices) {
   std::optional<grpc::ByteBuffer> frame = *std::move(frames->Next());
   frames = nullptr;
   EXPECT_EQ(node_->store().Status().pins, 1u);
+  EXPECT_EQ(pin_count_.pins(), 1u);
   Retire();
   const v1::GetResponse decoded = Decoded(*frame);
   EXPECT_EQ(decoded.payload().substr(0, 64),
             SegmentBytes(prompt.keys[0], {0, 0, 0}, map_.SegmentBytesAt(0)).substr(0, 64));
   frame.reset();
   EXPECT_EQ(node_->store().Status().pins, 0u);
+  EXPECT_EQ(pin_count_.pins(), 0u);
 }
 
 }  // namespace

@@ -215,6 +215,15 @@ TEST_F(LeaseTest, CancelledWaitLeavesAtOnce) {
   AwaitRunning("Lookup", 0);
 }
 
+TEST_F(LeaseTest, NodeStopsWhileALeaseIsOpen) {
+  const TestPrompt prompt = MakePrompt(1, 2);
+  Put(prompt);
+  EXPECT_EQ(Lease(prompt, 1).results(0).blocks_leased(), 2u);
+  Reserve(MakePrompt(2, 2));
+  node_->Drain();
+  node_ = nullptr;
+}
+
 TEST_F(LeaseTest, ReportedMismatchThatIsNoneKeepsTheBlock) {
   const TestPrompt prompt = MakePrompt(1, 1);
   Put(prompt);
