@@ -1,26 +1,12 @@
 #include "client/cpp/put_call.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "client/cpp/node_link.h"
 #include "client/cpp/reserve_call.h"
 #include "client/cpp/write_session.h"
-#include "common/wire/limits.h"
 
 namespace cairn {
 namespace {
-
-// Blocks from `first` on that one reservation may ask for: within a region and its bounds.
-size_t BlocksAtOnce(const NamespaceHandle& name_space, const Prompt& prompt, size_t first,
-                    const PutOptions& options) {
-  size_t region = 0;
-  while (prompt.FirstBlock(region + 1) <= first) ++region;
-  const size_t by_tokens =
-      std::max<size_t>(1, kTokensPerReserveMax / std::max(1u, name_space.block_tokens()));
-  return std::min({prompt.FirstBlock(region + 1) - first, size_t{kBlocksPerReserveMax}, by_tokens,
-                   std::max<size_t>(1, options.blocks_per_reserve_max)});
-}
 
 // Counts the answers up to the first that ends the reservation, and notes that one. The number of
 // blocks that are settled.
@@ -85,11 +71,12 @@ absl::StatusOr<PutResult> PutBlocks(NodeLink* link, const NamespaceHandle& name_
   size_t next = 0;
   while (next < prompt.block_count()) {
     result.stopped_by.reset();
-    absl::StatusOr<WriteSession> session = ReserveBlocks(
-        link, name_space, prompt, next, BlocksAtOnce(name_space, prompt, next, options),
-        {.token_ttl = options.token_ttl,
-         .wait_when_exhausted = options.wait_when_exhausted,
-         .timeout = link->DataTimeout(options.timeout)});
+    absl::StatusOr<WriteSession> session =
+        ReserveBlocks(link, name_space, prompt, next,
+                      BlocksOfOneReserve(name_space, prompt, next, options.blocks_per_reserve_max),
+                      {.token_ttl = options.token_ttl,
+                       .wait_when_exhausted = options.wait_when_exhausted,
+                       .timeout = link->DataTimeout(options.timeout)});
     if (!session.ok()) return session.status();
     const size_t settled = CountAnswers(*session, &result);
     if (session->token()) {

@@ -118,6 +118,17 @@ absl::StatusOr<WriteSession> SessionOf(NodeLink* link, const NamespaceHandle& na
 
 }  // namespace
 
+size_t BlocksOfOneReserve(const NamespaceHandle& name_space, const Prompt& prompt,
+                          size_t first_block, size_t blocks_max) {
+  CAIRN_CHECK(first_block < prompt.block_count() && !prompt.regions().empty());
+  size_t region = 0;
+  while (prompt.FirstBlock(region + 1) <= first_block) ++region;
+  const size_t by_tokens =
+      std::max<size_t>(1, kTokensPerReserveMax / std::max(1u, name_space.block_tokens()));
+  return std::min({prompt.FirstBlock(region + 1) - first_block, size_t{kBlocksPerReserveMax},
+                   by_tokens, std::max<size_t>(1, blocks_max)});
+}
+
 absl::StatusOr<WriteSession> ReserveBlocks(NodeLink* link, const NamespaceHandle& name_space,
                                            const Prompt& prompt, size_t first_block, size_t blocks,
                                            const ReserveOptions& options) {

@@ -14,7 +14,7 @@ constexpr int kExitUsage = 2;
 
 std::vector<Command> AllCommands() {
   return {DescribeCommand(), RegisterCommand(), LookupCommand(), PutCommand(),   GetCommand(),
-          ClearCommand(),    RetireCommand(),   KeysCommand()};
+          ClearCommand(),    RetireCommand(),   KeysCommand(),   ReplayCommand()};
 }
 
 std::string Usage() {

@@ -39,6 +39,7 @@ Command GetCommand();
 Command ClearCommand();
 Command RetireCommand();
 Command KeysCommand();
+Command ReplayCommand();
 
 // Runs `arguments` (without the program's name): finds the command, parses, runs, and says on `err`
 // what went wrong and what to do. The program's exit code.

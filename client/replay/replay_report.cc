@@ -56,6 +56,7 @@ std::string ReplayReport::ToTable() const {
   AppendCount("empty requests", empty_requests, &out);
   AppendCount("failed requests", failed_requests, &out);
   AppendCount("wrong bytes", wrong_bytes, &out);
+  AppendCount("mismatched segments", mismatched_segments, &out);
   AppendCount("tokens looked up", tokens_looked_up, &out);
   AppendHits("hits", hit_blocks, hit_rate_tokens(), &out);
   AppendHits("  unlimited cache", ideal_hit_blocks, ideal_hit_rate_tokens(), &out);
@@ -64,6 +65,9 @@ std::string ReplayReport::ToTable() const {
   AppendCount("  from device", hit_blocks_device, &out);
   AppendCount("  from host", hit_blocks_host, &out);
   AppendCount("  from disk", hit_blocks_disk, &out);
+  AppendCount("stored blocks", stored_blocks, &out);
+  AppendCount("fallbacks", fallbacks, &out);
+  AppendCount("requests without a node", uncached_requests, &out);
   absl::StrAppendFormat(&out, "  %-24s %14.3f\n", "busiest over mean", busiest_over_mean);
   AppendLatency("route", route, &out);
   AppendLatency("lookup", lookup, &out);
@@ -79,6 +83,7 @@ std::string ReplayReport::ToJson() const {
   json["empty_requests"] = empty_requests;
   json["failed_requests"] = failed_requests;
   json["wrong_bytes"] = wrong_bytes;
+  json["mismatched_segments"] = mismatched_segments;
   json["tokens_looked_up"] = tokens_looked_up;
   json["hit_rate_tokens"] = hit_rate_tokens();
   json["ideal_hit_rate_tokens"] = ideal_hit_rate_tokens();
@@ -90,6 +95,9 @@ std::string ReplayReport::ToJson() const {
   json["hit_blocks_device"] = hit_blocks_device;
   json["hit_blocks_host"] = hit_blocks_host;
   json["hit_blocks_disk"] = hit_blocks_disk;
+  json["stored_blocks"] = stored_blocks;
+  json["fallbacks"] = fallbacks;
+  json["uncached_requests"] = uncached_requests;
   json["busiest_over_mean"] = busiest_over_mean;
   AddLatency("route", route, &json);
   AddLatency("lookup", lookup, &json);

@@ -25,6 +25,8 @@ struct ReplayReport {
   uint64_t empty_requests = 0;   // Passed over: no prompt.
   uint64_t failed_requests = 0;  // Ended without their answer.
   uint64_t wrong_bytes = 0;      // Delivered, but not what was computed for that block.
+  // Came with bytes that their digests betrayed: counted as misses, never used.
+  uint64_t mismatched_segments = 0;
   uint64_t tokens_looked_up = 0;
 
   // Delivered, summed over tiers below; the oracles' for the same requests in the same order.
@@ -39,6 +41,10 @@ struct ReplayReport {
   uint64_t hit_blocks_device = 0;
   uint64_t hit_blocks_host = 0;
   uint64_t hit_blocks_disk = 0;
+
+  uint64_t stored_blocks = 0;
+  uint64_t fallbacks = 0;          // Replicas passed over, because their nodes were gone.
+  uint64_t uncached_requests = 0;  // Computed whole: no node was there.
 
   double busiest_over_mean = 0;  // BusiestOverMean of the tokens that each replica computed.
 

@@ -1,0 +1,114 @@
+// ModelWorker: what the worker of an inference engine does with the cache for one request.
+//
+//   route -> lease, get and verify -> reserve -> compute -> write, commit -> end lease -> report
+//
+// The cache never fails a request and never makes it wrong. A node that is gone hands the request
+// to the next replica of the router's list; when none is left, or no router answers, everything is
+// computed and nothing stored. Whatever else goes wrong is a miss. Blocks that another writer has
+// in progress are waited for within a bound, and then taken as hits or computed here. Only bytes
+// whose digests were checked against their keys are used.
+//
+// Every step has a deadline, and all calls of a request together have one more; computing has none.
+// Thread-safe: holds no state of a request; calls block the caller. It does not run the engine,
+// decode, or choose when to start a request.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "client/cpp/node_clients.h"
+#include "client/cpp/prefill_engine.h"
+#include "client/cpp/prefix_read.h"
+#include "client/cpp/router_client.h"
+#include "client/cpp/suffix_write.h"
+
+namespace cairn {
+
+struct ModelWorkerOptions {
+  // Where requests go when there is no router: as a router would list them, best first.
+  std::vector<RoutedReplica> fixed_replicas;
+  // Over all calls of one request; zero or less calls nobody.
+  absl::Duration total_timeout = absl::Seconds(60);
+  absl::Duration route_timeout = absl::Seconds(5);
+  absl::Duration report_timeout = absl::Seconds(1);
+  PrefixReadOptions read;
+  SuffixWriteOptions write;
+  // Tell the router when the prompt is computed, and not only when the request is over.
+  bool report_first_token = true;
+};
+
+struct WorkRequest {
+  // With regions; its keys are computed (Prompt::Make).
+  const Prompt* prompt = nullptr;
+  // That the answer may take; 0: not known.
+  uint32_t output_tokens = 0;
+};
+
+// Zero for steps that were not taken.
+struct WorkLatencies {
+  absl::Duration route;
+  absl::Duration lookup;
+  absl::Duration get;
+  absl::Duration compute;
+  absl::Duration put;
+};
+
+struct WorkOutcome {
+  // How the engine's computation ended: the only thing that fails a request.
+  absl::Status status;
+  // The first thing that went wrong with the cache or the router, for logs. Not the request's
+  // error.
+  absl::Status cache_status;
+  // Replica that took the request; its worker is empty when none was known. `cached` says whether
+  // its node answered.
+  RoutedReplica replica;
+  bool cached = false;
+  // Replicas passed over, because their nodes were gone.
+  uint32_t fallbacks = 0;
+
+  uint64_t prompt_tokens = 0;
+  HitBlocks hits;
+  uint64_t hit_tokens = 0;
+  uint64_t computed_tokens = 0;
+  uint64_t blocks_stored = 0;
+  // Computed here, but present meanwhile or being written by another.
+  uint64_t blocks_of_others = 0;
+  std::optional<v1::ReserveOutcome> storing_stopped_by;
+  // Segments that a node delivered with wrong bytes; not used, and reported to it.
+  uint64_t mismatched_segments = 0;
+  WorkLatencies latencies;
+};
+
+class ModelWorker {
+ public:
+  // Borrows the clients, which outlive it. `router` may be null: then the fixed replicas count.
+  ModelWorker(const ModelWorkerOptions& options, const NamespaceHandle& name_space,
+              RouterClient* router, NodeClients* nodes);
+
+  // Serves one request. `engine` is this request's.
+  WorkOutcome Run(const WorkRequest& request, PrefillEngine* engine) const;
+
+ private:
+  struct Work;
+
+  void Route(Work* work) const;
+  // Reads at the first replica whose node answers.
+  void Read(Work* work) const;
+  bool ReadAt(const RoutedReplica& replica, Work* work) const;
+  // Reserves the rest at the replica that was read from, and reads what others wrote meanwhile.
+  void Reserve(Work* work) const;
+  void Compute(Work* work) const;
+  void Store(Work* work) const;
+  void Report(v1::OutcomePhase phase, Work* work) const;
+
+  const ModelWorkerOptions options_;
+  const NamespaceHandle name_space_;
+  RouterClient* const router_;
+  NodeClients* const nodes_;
+};
+
+}  // namespace cairn

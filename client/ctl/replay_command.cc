@@ -1,0 +1,189 @@
+// cairnctl replay: sends a trace's requests through a cluster as model workers would, and reports.
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "client/ctl/command.h"
+#include "client/ctl/inputs.h"
+#include "client/ctl/usage_error.h"
+#include "client/replay/cache_oracles.h"
+#include "client/replay/generated_trace.h"
+#include "client/replay/open_trace.h"
+#include "client/replay/replay_runner.h"
+
+namespace cairn::ctl {
+namespace {
+
+using replay::ReplayOptions;
+using replay::ReplayReport;
+using replay::TraceReader;
+
+template <typename Number>
+absl::Status ParseCount(const CommandLine& line, absl::string_view flag, Number* out) {
+  if (absl::SimpleAtoi(line.Get(flag), out)) return absl::OkStatus();
+  return UsageError(absl::StrCat("--", flag, ": '", line.Get(flag), "' is no whole number of 0 to ",
+                                 std::numeric_limits<Number>::max()));
+}
+
+absl::Status ParseReal(const CommandLine& line, absl::string_view flag, double* out) {
+  if (absl::SimpleAtod(line.Get(flag), out)) return absl::OkStatus();
+  return UsageError(absl::StrCat("--", flag, ": '", line.Get(flag), "' is no number"));
+}
+
+absl::StatusOr<ReplayOptions> ReadOptions(const CommandLine& line) {
+  ReplayOptions options;
+  absl::Status status = ParseCount(line, "workers", &options.workers);
+  status.Update(ParseReal(line, "rate", &options.rate));
+  status.Update(ParseReal(line, "compute-tokens-per-second", &options.compute_tokens_per_second));
+  status.Update(ParseCount(line, "block-bytes", &options.block_bytes));
+  status.Update(ParseCount(line, "block-tokens", &options.block_tokens));
+  status.Update(ParseCount(line, "lru-blocks", &options.lru_blocks));
+  status.Update(ParseCount(line, "requests", &options.requests_max));
+  if (!status.ok()) return status;
+  status = replay::ValidateReplayOptions(options);
+  if (!status.ok()) return UsageError(status.message());
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<TraceReader>> OpenTraceOf(const CommandLine& line,
+                                                         const ReplayOptions& options) {
+  if (line.Given("trace")) return replay::OpenTrace(line.Get("trace"));
+  replay::GeneratedTraceOptions generated;
+  if (absl::Status status = ParseCount(line, "seed", &generated.seed); !status.ok()) return status;
+  if (options.requests_max > 0) generated.requests = options.requests_max;
+  return replay::GeneratedTrace::Make(generated);
+}
+
+// What the trace asks of a cluster; asks none.
+absl::Status Plan(const CommandLine& line, const ReplayOptions& options, TraceReader* trace,
+                  const Streams& streams) {
+  const absl::StatusOr<NamespaceHandle> name_space = replay::NamespaceOfReplay(options, *trace);
+  if (!name_space.ok()) return name_space.status();
+  replay::CacheOracles oracles(name_space->block_tokens(), options.lru_blocks);
+  uint64_t requests = 0;
+  while (options.requests_max == 0 || requests < options.requests_max) {
+    const absl::StatusOr<std::optional<replay::TraceRequest>> next = trace->Next();
+    if (!next.ok()) return next.status();
+    if (!next->has_value()) break;
+    const absl::Status status = oracles.Observe((*next)->prompt).status();
+    if (!status.ok()) return status;
+    ++requests;
+  }
+  const nlohmann::ordered_json result = {
+      {"requests", requests},
+      {"empty_requests", trace->empty_requests()},
+      {"prompt_tokens", oracles.prompt_tokens()},
+      {"block_tokens", name_space->block_tokens()},
+      {"block_bytes", name_space->block_bytes()},
+      {"full_blocks", oracles.full_blocks()},
+      {"distinct_blocks", oracles.distinct_blocks()},
+      {"distinct_bytes", oracles.distinct_blocks() * name_space->block_bytes()},
+      {"ideal_hit_blocks", oracles.ideal_hit_blocks()},
+      {"lru_hit_blocks", oracles.lru_hit_blocks()}};
+  return Print(line, result, streams.out);
+}
+
+// Nodes that are gone are to be noticed soon: there is another in the list.
+ClientOptions NodeOptions() {
+  ClientOptions options;
+  options.control_timeout = absl::Seconds(2);
+  options.data_timeout = absl::Seconds(10);
+  options.retry.attempts_max = 2;
+  return options;
+}
+
+absl::Status Verdict(const ReplayReport& report, const absl::Status& first_failure) {
+  if (report.failed_requests > 0) {
+    return absl::InternalError(absl::StrCat(report.failed_requests, " requests failed, the first ",
+                                            "with: ", first_failure.ToString()));
+  }
+  if (report.wrong_bytes > 0) {
+    return absl::DataLossError(absl::StrCat(
+        report.wrong_bytes, " bytes were delivered that are not what was computed for them"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ReplayReport> RunReplay(const CommandLine& line, const ReplayOptions& options,
+                                       TraceReader* trace, const Streams& streams,
+                                       absl::Status* verdict) {
+  SystemClientParts parts;
+  NodeClients nodes(NodeOptions(), parts.parts());
+  std::optional<RouterClient> router;
+  if (!line.Given("node")) {
+    RouterClientOptions router_options;
+    router_options.target = line.Get("router");
+    if (absl::Status status = ValidateRouterClientOptions(router_options); !status.ok()) {
+      return UsageError(absl::StrCat("--router: ", status.message()));
+    }
+    router.emplace(router_options, parts.parts());
+  }
+  StoppableWait wait;
+  replay::ReplayRunner runner(
+      options,
+      {.router = router ? &*router : nullptr, .node_address = line.Get("node"), .nodes = &nodes},
+      &wait, streams.err);
+  absl::StatusOr<ReplayReport> report = runner.Run(trace);
+  if (!report.ok()) return report;
+  *verdict = Verdict(*report, runner.first_failure());
+  if (!runner.first_cache_failure().ok() && streams.err != nullptr) {
+    *streams.err << "the cache failed at least once, which was a miss: "
+                 << runner.first_cache_failure() << "\n";
+  }
+  return report;
+}
+
+absl::Status Run(const CommandLine& line, const Streams& streams) {
+  if (line.Given("node") && line.Given("router")) {
+    return UsageError("--node and --router: a replay goes to one of them");
+  }
+  const std::string& output = line.Get("output");
+  if (output != "text" && output != "json") {
+    return UsageError(absl::StrCat("--output: '", output, "' is neither text nor json"));
+  }
+  const absl::StatusOr<ReplayOptions> options = ReadOptions(line);
+  if (!options.ok()) return options.status();
+  const absl::StatusOr<std::unique_ptr<TraceReader>> trace = OpenTraceOf(line, *options);
+  if (!trace.ok()) return trace.status();
+  if (line.Given("plan")) return Plan(line, *options, trace->get(), streams);
+  absl::Status verdict;
+  const absl::StatusOr<ReplayReport> report =
+      RunReplay(line, *options, trace->get(), streams, &verdict);
+  if (!report.ok()) return report.status();
+  *streams.out << (output == "json" ? report->ToJson() : report->ToTable());
+  if (line.Given("json")) {
+    if (absl::Status status = report->WriteJson(line.Get("json")); !status.ok()) return status;
+  }
+  return verdict;
+}
+
+}  // namespace
+
+Command ReplayCommand() {
+  return {
+      .name = "replay",
+      .summary = "sends the requests of a trace through a cluster, as model workers would",
+      .flags = WithCommonFlags(
+          {{"trace", "FILE", "", "requests to replay; without it they are generated"},
+           {"requests", "N", "0", "ends after so many; 0: with the trace, or 2000 generated ones"},
+           {"seed", "N", "1", "of generated requests"},
+           {"router", "HOST:PORT", "127.0.0.1:7080", "the router to ask for each request"},
+           {"node", "HOST:PORT", "", "one cache node, without a router"},
+           {"workers", "N", "16", "requests at once"},
+           {"rate", "X", "0", "follow the trace's times, X times faster; 0: as fast as it goes"},
+           {"compute-tokens-per-second", "X", "0",
+            "of each model worker; 0: computing takes no time"},
+           {"block-bytes", "N", "4096", "bytes of one block"},
+           {"block-tokens", "N", "0", "tokens of one block; 0: as the trace has them, or 16"},
+           {"lru-blocks", "N", "0", "size of the LRU to compare with; 0: that of all nodes"},
+           {"json", "FILE", "", "also write the report there, as one flat object"},
+           {"plan", "", "", "only say what the trace asks of a cluster; asks none"}},
+          /*asks_node=*/false),
+      .run = Run};
+}
+
+}  // namespace cairn::ctl
