@@ -1,0 +1,221 @@
+#include "router/core/router_core.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+
+namespace cairn::router {
+namespace {
+
+// Stripes of the index that one tick frees forgotten blocks from: all of them within seconds.
+constexpr size_t kStripesPerTick = 32;
+
+absl::Status CheckOptions(const RouterOptions& options) {
+  if (!(options.booking.prefill_tokens_per_second_prior > 0)) {
+    return absl::InvalidArgumentError("the prior of prefill tokens a second must be above 0");
+  }
+  if (options.tick_advance_max >= options.feed.degraded_after) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tick_advance_max is ", absl::FormatDuration(options.tick_advance_max),
+                     "; it must be under degraded_after, which is ",
+                     absl::FormatDuration(options.feed.degraded_after)));
+  }
+  if (options.replicas_per_answer_max == 0) {
+    return absl::InvalidArgumentError("replicas_per_answer_max must be above 0");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RouterCore>> RouterCore::Make(const RouterOptions& options,
+                                                             std::unique_ptr<RoutePolicy> policy,
+                                                             const Clock* clock,
+                                                             RandomSource* random) {
+  CAIRN_CHECK(policy != nullptr && clock != nullptr && random != nullptr);
+  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  absl::StatusOr<HolderRegistry> registry = HolderRegistry::Make(options.holder_addresses);
+  if (!registry.ok()) return registry.status();
+  return std::unique_ptr<RouterCore>(
+      new RouterCore(options, *std::move(registry), std::move(policy), clock, random));
+}
+
+RouterCore::RouterCore(const RouterOptions& options, HolderRegistry registry,
+                       std::unique_ptr<RoutePolicy> policy, const Clock* clock,
+                       RandomSource* random)
+    : options_(options),
+      policy_(std::move(policy)),
+      random_(random),
+      incarnation_(random->New<Incarnation>()),
+      time_(clock, options.tick_advance_max),
+      started_at_(time_.Now()),
+      partitions_(options.partitions_max),
+      namespaces_(registry.holder_count(), options.namespaces_max),
+      speculative_(options.speculation, registry.holder_count(), &partitions_),
+      blocks_(registry.holder_count(), options.slots_max, &partitions_),
+      registry_(std::move(registry)),
+      failed_once_(registry_.holder_count()),
+      ledger_(options.booking, random),
+      answers_(options.answers_remembered_max, options.answers_remembered_for) {
+  const FeedTargets targets = {&blocks_, &speculative_, &namespaces_, &partitions_};
+  for (size_t holder = 0; holder < registry_.holder_count(); ++holder) {
+    feeds_.push_back(
+        std::make_unique<HolderFeed>(static_cast<HolderIndex>(holder), options.feed, targets));
+  }
+}
+
+absl::StatusOr<std::vector<uint32_t>> RouterCore::OnFeed(HolderIndex holder,
+                                                         const v1::WatchBlocksResponse& message) {
+  const absl::Time now = time_.Now();
+  absl::MutexLock lock(&mutex_);
+  CAIRN_CHECK(holder < feeds_.size());
+  if (message.has_hello()) {
+    if (absl::Status status = TakeHello(holder, message.hello(), now); !status.ok()) return status;
+  }
+  if (absl::Status status = feeds_[holder]->Apply(message, now); !status.ok()) return status;
+  return feeds_[holder]->TakeResyncs(now);
+}
+
+absl::Status RouterCore::TakeHello(HolderIndex holder, const v1::NodeInfo& hello, absl::Time now) {
+  if (absl::Status status = HolderFeed::CheckHello(hello); !status.ok()) return status;
+  const auto lives = [this, now](HolderIndex other) {
+    mutex_.AssertReaderHeld();
+    return Lives(other, now);
+  };
+  absl::StatusOr<HolderRegistry::Claimed> claimed = registry_.Claim(holder, hello, lives);
+  if (!claimed.ok()) return claimed.status();
+  if (claimed->displaced.has_value()) feeds_[*claimed->displaced]->Forget();
+  for (const ReplicaId removed : claimed->removed) ledger_.Forget(removed);
+  return absl::OkStatus();
+}
+
+void RouterCore::OnFeedBroken(HolderIndex holder) {
+  absl::MutexLock lock(&mutex_);
+  CAIRN_CHECK(holder < feeds_.size());
+  feeds_[holder]->Broke();
+  failed_once_[holder] = true;
+}
+
+void RouterCore::Tick() {
+  time_.Tick();
+  const absl::Time now = time_.Now();
+  absl::MutexLock lock(&mutex_);
+  for (const BookingId& expired : ledger_.Expire(now)) {
+    speculative_.End(expired, /*written=*/false, now);
+  }
+  speculative_.Expire(now);
+  answers_.Expire(now);
+  blocks_.Sweep(kStripesPerTick);
+}
+
+absl::StatusOr<bool> RouterCore::ReportOutcome(const OutcomeReport& report) {
+  if (!std::isfinite(report.compute_seconds) || report.compute_seconds < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("compute_seconds is ", report.compute_seconds, "; 0 or more is wanted"));
+  }
+  const absl::Time now = time_.Now();
+  absl::MutexLock lock(&mutex_);
+  if (report.router_incarnation != incarnation_) {
+    ++reports_of_other_incarnations_;
+    return false;
+  }
+  Outcome outcome;
+  outcome.booking = report.booking;
+  outcome.phase = report.phase;
+  outcome.cached_tokens = report.cached_tokens;
+  outcome.computed_tokens = report.computed_tokens;
+  outcome.compute_seconds = report.compute_seconds;
+  if (!report.worker_address.empty()) {
+    outcome.replica = registry_.FindReplica(report.worker_address);
+    outcome.elsewhere = !outcome.replica.has_value();
+  }
+  const std::optional<ReplicaId> booked = ledger_.ReplicaOf(report.booking);
+  const bool moved =
+      booked.has_value() && !report.worker_address.empty() && outcome.replica != booked;
+  if (!ledger_.Report(outcome, now)) return false;
+  const bool ended = report.phase == OutcomePhase::kEnd;
+  const bool written = report.cached_tokens + report.computed_tokens > 0;
+  if (moved || ended) speculative_.End(report.booking, written && !moved, now);
+  return true;
+}
+
+std::vector<ReplicaStatus> RouterCore::ListReplicas() const {
+  const absl::Time now = time_.Now();
+  absl::MutexLock lock(&mutex_);
+  std::vector<ReplicaStatus> replicas;
+  for (const auto& [id, replica] : registry_.replicas()) {
+    ReplicaStatus status;
+    status.worker_address = replica.worker_address;
+    status.state = feeds_[replica.holder]->StateAt(now);
+    status.node_id = registry_.NodeIdOf(replica.holder);
+    if (const auto& node = feeds_[replica.holder]->node(); node.has_value()) {
+      status.node_addresses.assign(node->addresses().begin(), node->addresses().end());
+      status.incarnation = Incarnation::FromBytes(node->incarnation());
+    }
+    status.blocks = blocks_.BlocksOf(replica.holder);
+    status.load = ledger_.LoadOf(id);
+    status.prefill_tokens_per_second = ledger_.PrefillTokensPerSecond(id);
+    const Staleness* staleness = ledger_.StalenessOf(id);
+    if (staleness != nullptr) status.stale_share = staleness->RecentShare();
+    status.conflict = registry_.ConflictOf(replica.holder);
+    replicas.push_back(std::move(status));
+  }
+  return replicas;
+}
+
+std::optional<uint32_t> RouterCore::BlockTokens(const Fingerprint& fingerprint) const {
+  absl::MutexLock lock(&mutex_);
+  return namespaces_.BlockTokens(fingerprint);
+}
+
+std::optional<KeyRules> RouterCore::KeyRulesOf(const Fingerprint& fingerprint) const {
+  absl::MutexLock lock(&mutex_);
+  return namespaces_.RulesOf(fingerprint);
+}
+
+bool RouterCore::Ready() {
+  const absl::Time now = time_.Now();
+  absl::MutexLock lock(&mutex_);
+  if (ready_ || now - started_at_ >= options_.ready_wait) return ready_ = true;
+  for (size_t holder = 0; holder < feeds_.size(); ++holder) {
+    const bool unreachable = failed_once_[holder] && !feeds_[holder]->streaming();
+    if (!unreachable && !feeds_[holder]->SnapshotsIn()) return false;
+  }
+  return ready_ = true;
+}
+
+RouterCore::Counters RouterCore::counters() const {
+  absl::MutexLock lock(&mutex_);
+  const Staleness& staleness = ledger_.staleness();
+  return {.routes = routes_,
+          .reports_of_other_incarnations = reports_of_other_incarnations_,
+          .bookings = ledger_.counters(),
+          .predicted_tokens = staleness.predicted_tokens(),
+          .delivered_tokens = staleness.delivered_tokens(),
+          .stale_alarm = staleness.Alarm(),
+          .index_slots = blocks_.slot_count(),
+          .speculative_marks = speculative_.mark_count()};
+}
+
+HolderState RouterCore::StateOf(HolderIndex holder) const {
+  const absl::Time now = time_.Now();
+  absl::MutexLock lock(&mutex_);
+  CAIRN_CHECK(holder < feeds_.size());
+  return feeds_[holder]->StateAt(now);
+}
+
+bool RouterCore::Lives(HolderIndex holder, absl::Time now) const {
+  const HolderState state = feeds_[holder]->StateAt(now);
+  return state == HolderState::kExact || state == HolderState::kRecovering;
+}
+
+bool RouterCore::AnyHolderIn(absl::Time now) const {
+  for (const std::unique_ptr<HolderFeed>& feed : feeds_) {
+    if (feed->StateAt(now) != HolderState::kOut) return true;
+  }
+  return false;
+}
+
+}  // namespace cairn::router

@@ -1,0 +1,111 @@
+// What RouterCore is asked and what it answers. Values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/base/bytes16.h"
+#include "common/identity/fingerprint.h"
+#include "router/booking/booking_ledger.h"
+#include "router/feed/holder_state.h"
+#include "router/ids.h"
+#include "router/policy/route_policy.h"
+
+namespace cairn::router {
+
+// Tokens of consecutive blocks from a prompt's first: those fed, by fastest tier, and those that a
+// request which was routed before is about to write.
+struct MatchedTokens {
+  ByTier<uint64_t> fed{};
+  uint64_t coming = 0;
+
+  uint64_t total() const {
+    uint64_t tokens = coming;
+    for (const uint64_t in_tier : fed) tokens += in_tier;
+    return tokens;
+  }
+};
+
+struct RouteQuery {
+  // Whose request ids these are.
+  absl::string_view caller;
+  // The caller's own tenant, resolved from its identity.
+  absl::string_view tenant;
+  Fingerprint fingerprint;
+  // Of the prompt's full blocks.
+  absl::Span<const BlockKey> keys;
+  // Of the whole prompt; 0: those of the full blocks.
+  uint64_t prompt_tokens = 0;
+  // That the answer may take; 0: not known.
+  uint64_t output_tokens = 0;
+  // Makes a retry get the same answer; may be empty.
+  absl::string_view request_id;
+  // Stands for all that was asked, for telling a retry from another request: the keys may differ
+  // when the namespace became known in between. 0: the fields above say it.
+  uint64_t request_digest = 0;
+};
+
+struct RankedReplica {
+  std::string worker_address;
+  std::string node_id;
+  std::vector<std::string> node_addresses;
+  MatchedTokens matched;
+  // How many more tokens another holder has, where the worker can read from there.
+  uint64_t remote_tokens = 0;
+  std::string remote_node_id;
+  double cost_seconds = 0;
+  double queued_seconds = 0;
+  RouteReason reason = RouteReason::kLoad;
+};
+
+struct RouteAnswer {
+  std::vector<RankedReplica> replicas;  // Best first; the booking stands for the first.
+  BookingId booking;
+  // Ranked by bookings alone: no holder lives, or none knows the namespace.
+  bool degraded = false;
+};
+
+struct HolderMatch {
+  std::string node_id;
+  std::vector<std::string> node_addresses;
+  HolderState state = HolderState::kOut;
+  uint32_t blocks = 0;
+  MatchedTokens matched;
+};
+
+struct LookupAnswer {
+  bool namespace_known = false;
+  std::vector<HolderMatch> holders;  // Longest first; only those that have a block.
+};
+
+struct OutcomeReport {
+  BookingId booking;
+  Incarnation router_incarnation;
+  OutcomePhase phase = OutcomePhase::kEnd;
+  // Who took it, when it was not the first; else empty.
+  absl::string_view worker_address;
+  uint64_t cached_tokens = 0;
+  uint64_t computed_tokens = 0;
+  double compute_seconds = 0;  // 0: not measured.
+};
+
+struct ReplicaStatus {
+  std::string worker_address;
+  std::string node_id;
+  std::vector<std::string> node_addresses;
+  HolderState state = HolderState::kOut;
+  std::optional<Incarnation> incarnation;
+  uint64_t blocks = 0;
+  ReplicaLoad load;
+  double prefill_tokens_per_second = 0;
+  // Share of recently predicted tokens that its cache did not deliver.
+  double stale_share = 0;
+  // Another node that says its id or names its worker; empty when there is none.
+  std::string conflict;
+};
+
+}  // namespace cairn::router

@@ -1,0 +1,85 @@
+// SpeculativeBlocks: what booked requests are about to write, kept apart from what feeds said.
+//
+// A request that was just routed will make its blocks appear at a holder; one that follows it
+// closely should be sent there too. Such a mark ends with the next fed record of its key from that
+// holder, with its booking, with a new incarnation of the holder, or by its TTL. Over a bound
+// nothing is marked: a mark is only a hint. Not thread-safe: under the core's lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "router/ids.h"
+#include "router/index/partition_table.h"
+
+namespace cairn::router {
+
+struct SpeculationOptions {
+  // Guards against requests that are never reported on.
+  absl::Duration ttl = absl::Seconds(60);
+  // How long a mark outlives its booking's end: a commit comes before the end, but its record
+  // travels another way and may come after it.
+  absl::Duration linger = absl::Seconds(1);
+  size_t marks_max = size_t{1} << 20;
+};
+
+class SpeculativeBlocks {
+ public:
+  // `partitions` outlives it.
+  SpeculativeBlocks(const SpeculationOptions& options, size_t holders, PartitionTable* partitions);
+
+  // Marks the keys, as many of the first as there is room for. REQUIRES: a new booking.
+  void Mark(const BookingId& booking, HolderIndex holder, PartitionIndex partition,
+            absl::Span<const BlockKey> keys, absl::Time now);
+  // A record of the key came from the holder.
+  void Fed(HolderIndex holder, const BlockKey& key);
+  // The booking ended; unknown ones are no error. `written`: the request did what it was to do, so
+  // that its marks may linger.
+  void End(const BookingId& booking, bool written, absl::Time now);
+  // The holder has a new incarnation.
+  void EndHolder(HolderIndex holder);
+  // Ends what is past its time.
+  void Expire(absl::Time now);
+
+  // Calls `visit` for each mark of the key that still stands.
+  void Visit(const BlockKey& key, absl::FunctionRef<void(HolderIndex, PartitionIndex)> visit) const;
+
+  size_t mark_count() const { return mark_count_; }
+
+ private:
+  struct Stand {  // One booking's mark on one key.
+    uint64_t speculation = 0;
+    PartitionIndex partition = 0;
+    uint32_t generation = 0;  // Of the holder.
+    HolderIndex holder = 0;
+  };
+  struct Speculation {
+    uint64_t number = 0;
+    PartitionIndex partition = 0;
+    std::vector<BlockKey> keys;
+    absl::Time expires;
+  };
+
+  template <typename Condition>
+  void EraseStands(const BlockKey& key, Condition condition);
+  void Drop(const BookingId& booking);
+
+  const SpeculationOptions options_;
+  PartitionTable* const partitions_;
+  std::vector<uint32_t> generations_;  // By holder.
+  absl::flat_hash_map<BlockKey, absl::InlinedVector<Stand, 1>> stands_;
+  size_t mark_count_ = 0;
+  uint64_t next_number_ = 1;
+  absl::flat_hash_map<BookingId, Speculation> speculations_;
+  absl::btree_set<std::pair<absl::Time, BookingId>> deadlines_;  // One for each speculation.
+};
+
+}  // namespace cairn::router

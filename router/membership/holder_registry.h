@@ -1,0 +1,84 @@
+// HolderRegistry: which addresses are followed, which nodes they turned out to be, and the
+// replicas beside those nodes.
+//
+// Addresses come from the configuration and do not change. A node id belongs to one address at a
+// time: while its feed lives, a second node that says the same id is refused; once it is silent or
+// broken, the newcomer takes over. Replicas stay listed when their node is gone. Not thread-safe:
+// under the core's lock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "cairn/v1/feed.pb.h"
+#include "router/ids.h"
+
+namespace cairn::router {
+
+// A model worker, which receives requests, and the node beside it.
+struct Replica {
+  std::string worker_address;
+  HolderIndex holder = 0;
+  // The same in every router: rendezvous hashing needs that.
+  uint64_t stable_hash = 0;
+};
+
+class HolderRegistry {
+ public:
+  // What became of others when a holder said who it is.
+  struct Claimed {
+    // The address that the node moved away from: forget what is held of it.
+    std::optional<HolderIndex> displaced;
+    // Replicas that are no more.
+    std::vector<ReplicaId> removed;
+  };
+  using Replicas = absl::btree_map<ReplicaId, Replica>;  // Ordered, so that runs repeat.
+
+  // INVALID_ARGUMENT for an address that is empty or given twice, or more than kHoldersMax.
+  static absl::StatusOr<HolderRegistry> Make(std::vector<std::string> addresses);
+
+  // The holder's hello, checked by HolderFeed::CheckHello. FAILED_PRECONDITION naming both
+  // addresses when another holder that `lives` has its node id; the stream must then be ended.
+  absl::StatusOr<Claimed> Claim(HolderIndex holder, const v1::NodeInfo& hello,
+                                absl::FunctionRef<bool(HolderIndex)> lives);
+
+  size_t holder_count() const { return holders_.size(); }
+  const std::string& AddressOf(HolderIndex holder) const { return holders_[holder].address; }
+  // Empty before its first hello.
+  const std::string& NodeIdOf(HolderIndex holder) const { return holders_[holder].node_id; }
+
+  const Replicas& replicas() const { return replicas_; }
+  std::optional<ReplicaId> FindReplica(absl::string_view worker_address) const;
+
+  // What is in dispute about the holder now: another node that says its id or names its worker.
+  // Empty when nothing is.
+  std::string ConflictOf(HolderIndex holder) const;
+
+ private:
+  struct Holder {
+    std::string address;
+    std::string node_id;
+    // Why its last hello was refused, or its worker not listed, and the holder it lost to.
+    std::string conflict;
+    HolderIndex conflicts_with = 0;
+  };
+
+  explicit HolderRegistry(std::vector<std::string> addresses);
+
+  void AttachReplica(HolderIndex holder, const v1::NodeInfo& hello,
+                     absl::FunctionRef<bool(HolderIndex)> lives, Claimed* claimed);
+  void RemoveReplicasOf(HolderIndex holder, absl::string_view kept_worker, Claimed* claimed);
+
+  std::vector<Holder> holders_;
+  Replicas replicas_;
+  ReplicaId next_replica_ = 1;
+};
+
+}  // namespace cairn::router

@@ -1,0 +1,179 @@
+// Snapshots made by hand, ranked by the policy alone: 1,000 tokens a second everywhere, so that
+// seconds are thousands of tokens.
+#include "router/policy/prefix_cost_policy.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <set>
+
+namespace cairn::router {
+namespace {
+
+class PrefixCostPolicyTest : public ::testing::Test {
+ protected:
+  PrefixCostPolicyTest() {
+    snapshot_.prompt_tokens = 10'000;
+    snapshot_.transfer.own = {1e12, 1e12, 2000};
+    for (uint64_t i = 0; i < 3; ++i) {
+      ReplicaView replica;
+      replica.stable_hash = 1000 + i;
+      replica.available = true;
+      replica.prefill_tokens_per_second = 1000;
+      snapshot_.replicas.push_back(replica);
+    }
+  }
+  std::vector<size_t> Order() {
+    std::vector<size_t> order;
+    for (const RankedChoice& choice : policy_.Rank(snapshot_)) order.push_back(choice.replica);
+    return order;
+  }
+  RankedChoice First() { return policy_.Rank(snapshot_).front(); }
+  ReplicaView& At(size_t replica) { return snapshot_.replicas[replica]; }
+
+  PrefixCostPolicy policy_{{.miss_weight = 10, .decode_weight = 0.01}};
+  RouteSnapshot snapshot_;
+};
+
+TEST_F(PrefixCostPolicyTest, TheLongestPrefixWinsAmongEqualQueues) {
+  At(1).own_tokens[kHostTier] = 4000;
+  At(2).own_tokens[kHostTier] = 6000;
+  const auto ranked = policy_.Rank(snapshot_);
+  EXPECT_EQ(Order(), (std::vector<size_t>{2, 1, 0}));
+  EXPECT_NEAR(ranked[0].cost_seconds, 10 * 4.0, 1e-6);
+  EXPECT_NEAR(ranked[2].cost_seconds, 10 * 10.0, 1e-6);
+  EXPECT_EQ(ranked[0].reason, RouteReason::kPrefix);
+  EXPECT_EQ(ranked[2].reason, RouteReason::kLoad);
+}
+
+TEST_F(PrefixCostPolicyTest, AffinityEndsWhereTheExtraWaitExceedsTheWeightTimesTheSaving) {
+  At(0).own_tokens[kHostTier] = 2000;  // Saves 2 s.
+  At(0).queued_prefill_tokens = 19'999;
+  EXPECT_EQ(First().replica, 0u);
+  At(0).queued_prefill_tokens = 20'001;
+  EXPECT_NE(First().replica, 0u);
+}
+
+TEST_F(PrefixCostPolicyTest, BlocksThatAreBeingWrittenCountAsOwn) {
+  At(2).coming_tokens = 4000;
+  EXPECT_EQ(First().replica, 2u);
+  EXPECT_EQ(First().reason, RouteReason::kPrefix);
+}
+
+TEST_F(PrefixCostPolicyTest, ASlowTierCostsItsFetch) {
+  At(0).own_tokens[kDiskTier] = 6000;  // 3 s to fetch, 4 s to compute.
+  At(1).own_tokens[kHostTier] = 4000;  // 6 s to compute.
+  EXPECT_EQ(First().replica, 1u);
+  EXPECT_NEAR(policy_.Rank(snapshot_)[1].cost_seconds, 10 * 7.0, 1e-6);
+}
+
+TEST_F(PrefixCostPolicyTest, AnotherNodesBlocksCostTheirTransferOrTheirComputeIfThatIsLess) {
+  At(0).remote_tokens = 8000;
+  At(0).remote_tokens_per_second = 4000;
+  EXPECT_NEAR(First().cost_seconds, 10 * (2.0 + 2.0), 1e-6);
+  At(0).remote_tokens_per_second = 10;
+  EXPECT_NEAR(policy_.Rank(snapshot_)[0].cost_seconds, 10 * 10.0, 1e-6);
+}
+
+TEST_F(PrefixCostPolicyTest, RunningDecodesCountABit) {
+  At(0).running_kv_tokens = 1000;
+  At(1).running_kv_tokens = 2000;
+  EXPECT_EQ(Order(), (std::vector<size_t>{2, 0, 1}));
+}
+
+TEST_F(PrefixCostPolicyTest, KvThatDoesNotFitIsWaitedFor) {
+  At(0).kv_tokens_max = 12'000;
+  At(0).own_tokens[kHostTier] = 5000;
+  At(0).running_kv_tokens = 2000;
+  EXPECT_EQ(First().replica, 0u);
+  EXPECT_LT(First().queued_seconds, 1);
+  At(0).running_kv_tokens = 12'000;
+  EXPECT_GE(First().queued_seconds, 10);
+  snapshot_.output_tokens = 60'000;
+  EXPECT_NE(First().replica, 0u);
+}
+
+TEST_F(PrefixCostPolicyTest, ReplicasWhoseHolderIsOutComeLastWhateverTheirCost) {
+  At(0).available = false;
+  At(1).queued_prefill_tokens = 1'000'000;
+  At(2).queued_prefill_tokens = 1'000'000;
+  const auto ranked = policy_.Rank(snapshot_);
+  EXPECT_EQ(ranked[2].replica, 0u);
+  EXPECT_EQ(ranked[2].reason, RouteReason::kHolderOut);
+}
+
+TEST_F(PrefixCostPolicyTest, WithNoHolderInTheLeastLoadedComesFirst) {
+  for (ReplicaView& replica : snapshot_.replicas) replica.available = false;
+  snapshot_.prefix_hash = 1;
+  At(0).queued_prefill_tokens = 2000;
+  At(2).queued_prefill_tokens = 1000;
+  EXPECT_EQ(Order(), (std::vector<size_t>{1, 2, 0}));
+  EXPECT_EQ(First().reason, RouteReason::kHolderOut);
+}
+
+TEST_F(PrefixCostPolicyTest, EqualCostsAreBrokenAtRandom) {
+  std::array<int, 3> wins{};
+  for (snapshot_.random = 0; snapshot_.random < 3000; ++snapshot_.random) ++wins[First().replica];
+  for (const int won : wins) EXPECT_NEAR(won, 1000, 150);
+}
+
+TEST_F(PrefixCostPolicyTest, AShortMatchGoesByRendezvousTheSameWayEachTime) {
+  At(0).own_tokens[kHostTier] = 512;
+  std::array<int, 3> wins{};
+  for (uint64_t prefix = 0; prefix < 3000; ++prefix) {
+    snapshot_.prefix_hash = prefix;
+    const RankedChoice first = First();
+    EXPECT_EQ(first.reason, RouteReason::kRendezvous);
+    snapshot_.random += 7;
+    EXPECT_EQ(First().replica, first.replica);
+    ++wins[first.replica];
+  }
+  for (const int won : wins) EXPECT_NEAR(won, 1000, 150);
+}
+
+TEST_F(PrefixCostPolicyTest, AReplicaThatLeavesMovesOnlyItsOwnPrefixes) {
+  for (uint64_t prefix = 0; prefix < 200; ++prefix) {
+    snapshot_.prefix_hash = prefix;
+    At(2).available = true;
+    const size_t before = First().replica;
+    At(2).available = false;
+    if (before == 2) continue;
+    EXPECT_EQ(First().replica, before);
+  }
+}
+
+TEST_F(PrefixCostPolicyTest, RendezvousIsAmongTheLeastQueuedOnly) {
+  At(0).queued_prefill_tokens = 5000;
+  At(1).queued_prefill_tokens = 200;  // Within a tenth of the prompt of the shortest queue.
+  std::set<size_t> winners;
+  for (uint64_t prefix = 0; prefix < 100; ++prefix) {
+    snapshot_.prefix_hash = prefix;
+    winners.insert(First().replica);
+  }
+  EXPECT_EQ(winners, (std::set<size_t>{1, 2}));
+}
+
+TEST_F(PrefixCostPolicyTest, AMatchIsShortUnderTheSmallerOfTheTwoBounds) {
+  snapshot_.prefix_hash = 5;
+  At(0).own_tokens[kHostTier] = 1023;
+  EXPECT_EQ(First().reason, RouteReason::kRendezvous);
+  At(0).own_tokens[kHostTier] = 1024;
+  EXPECT_EQ(First().reason, RouteReason::kPrefix);
+  snapshot_.prompt_tokens = 2000;
+  At(0).own_tokens[kHostTier] = 499;
+  EXPECT_EQ(First().reason, RouteReason::kRendezvous);
+  At(0).own_tokens[kHostTier] = 500;
+  EXPECT_EQ(First().reason, RouteReason::kPrefix);
+}
+
+TEST_F(PrefixCostPolicyTest, NothingToRankIsNoError) {
+  snapshot_.replicas.clear();
+  snapshot_.prefix_hash = 1;
+  EXPECT_TRUE(policy_.Rank(snapshot_).empty());
+  snapshot_.prompt_tokens = 0;
+  snapshot_.replicas.emplace_back().prefill_tokens_per_second = 1;
+  EXPECT_EQ(policy_.Rank(snapshot_).size(), 1u);
+}
+
+}  // namespace
+}  // namespace cairn::router
