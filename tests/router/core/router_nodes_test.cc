@@ -96,6 +96,7 @@ TEST_F(RouterNodesTest, ADrainingNodesReplicaComesLast) {
   Feed(0, {nodes_[0].Heartbeat(v1::DRAIN_STATE_DRAINING)});
   const RouteAnswer answer = Route(0, 10);
   EXPECT_EQ(answer.replicas[2].node_id, "node-0");
+  EXPECT_EQ(answer.replicas[2].matched.total(), 0u);
   EXPECT_EQ(answer.replicas[2].reason, RouteReason::kHolderOut);
 }
 

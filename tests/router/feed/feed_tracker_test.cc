@@ -125,6 +125,8 @@ TEST_F(FeedTrackerTest, ALostLastBatchIsFoundByTheHeartbeatsSequence) {
   Start();
   Set(1, kInHost);  // Lost.
   Apply(node_.Heartbeat());
+  EXPECT_EQ(tracker_.gaps_seen(), 1u);
+  EXPECT_EQ(tracker_.digest_mismatches_seen(), 0u);
   EXPECT_THAT(tracker_.TakeResyncs(now_), ElementsAre(1));
 }
 

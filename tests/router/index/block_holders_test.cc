@@ -90,6 +90,19 @@ TEST_F(BlockHoldersTest, HoldersThatAreNotUsableMatchNothing) {
   EXPECT_EQ(Match(keys)[0].blocks, 0u);
 }
 
+TEST_F(BlockHoldersTest, SpeculativeMarksFillInAndABlockThatIsAlsoFedCountsOnce) {
+  const auto keys = NumberedKeys(0, 5);
+  Set(0, {keys[0], keys[1], keys[3]}, kHost);
+  SpeculativeBlocks marks({}, kHolders, &partitions_);
+  marks.Mark(BookingId{}, 0, PartitionOf("acme"), absl::MakeSpan(keys).subspan(1, 2),
+             absl::UnixEpoch());
+  const auto match_of = [&](const std::string& tenant) {
+    return blocks_.Match(keys, {PartitionOf(tenant), std::nullopt}, usable_, &marks)[0];
+  };
+  EXPECT_EQ(match_of("acme"), (PrefixMatch{4, {0, 3, 0}, 1}));
+  EXPECT_EQ(match_of("rival"), PrefixMatch{});
+}
+
 TEST_F(BlockHoldersTest, SetSaysWhereTheBlockWas) {
   const BlockKey key = NumberedKey(9);
   const PartitionIndex partition = PartitionOf("acme");
