@@ -94,7 +94,7 @@ struct RouteOutcome {
   RouteBooking booking;
   v1::OutcomePhase phase = v1::OUTCOME_PHASE_END;
   // Replica that took it, when it was not the first; else empty.
-  std::string worker_address;
+  std::string worker_address = {};
   // Prompt tokens that came from a cache, and that were computed.
   uint64_t cached_tokens = 0;
   uint64_t computed_tokens = 0;

@@ -1,0 +1,49 @@
+// cairn-router: sends each request to the replica that holds its longest useful prefix.
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/server/allocator.h"
+#include "common/server/program.h"
+#include "common/server/shutdown_signal.h"
+#include "router/service/router.h"
+#include "router/service/router_flags.h"
+
+namespace {
+
+// One write a line: lines of several threads do not mix.
+void PrintLine(absl::string_view line) {
+  std::fputs(absl::StrCat("cairn-router: ", line, "\n").c_str(), stderr);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using cairn::router::Router;
+  cairn::TuneAllocator();
+  const cairn::ProgramInfo info{.name = "cairn-router",
+                                .summary = "says which replica holds the longest useful prefix",
+                                .version = "1"};
+  const std::optional<int> exit = cairn::StartProgram(
+      info, argc, argv, [] { return cairn::router::ConfigFromFlags().Validate(); });
+  if (exit.has_value()) return *exit;
+
+  cairn::ShutdownSignal shutdown;
+  const cairn::router::RouterConfig config = cairn::router::ConfigFromFlags();
+  const absl::StatusOr<std::unique_ptr<Router>> router =
+      Router::Start(config, std::make_unique<cairn::InsecureCallerResolver>(), PrintLine);
+  if (!router.ok()) {
+    PrintLine(router.status().message());
+    return cairn::kExitFailure;
+  }
+  std::fprintf(stderr, "%s\n", config.Memory().Table().c_str());
+  PrintLine(absl::StrCat("serving on ", absl::StrJoin((*router)->addresses(), ", ")));
+  shutdown.Wait();
+  PrintLine("draining");
+  (*router)->Drain();
+  return cairn::kExitOk;
+}

@@ -1,0 +1,126 @@
+#include "router/service/feed_follower.h"
+
+#include <grpcpp/create_channel.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cairn/v1/cache_node.grpc.pb.h"
+#include "client/cpp/block_watcher.h"
+#include "common/base/check.h"
+#include "common/base/hex.h"
+#include "common/rpc/retry_status.h"
+#include "common/server/thread_name.h"
+
+namespace cairn::router {
+namespace {
+
+// A node's wish to be left alone is heard as far as this.
+constexpr absl::Duration kRetryAfterMax = absl::Seconds(10);
+
+}  // namespace
+
+FeedFollower::FeedFollower(HolderIndex holder, std::string address, const Options& options,
+                           Parts parts)
+    : holder_(holder), address_(std::move(address)), options_(options), parts_(std::move(parts)) {
+  CAIRN_CHECK(parts_.core != nullptr && parts_.clock != nullptr && parts_.random != nullptr);
+  CAIRN_CHECK(options_.backoff_initial > absl::ZeroDuration());
+  CAIRN_CHECK(options_.backoff_max >= options_.backoff_initial);
+  status_.ended = absl::UnavailableError("not connected yet");
+  thread_ = std::thread([this] { Run(); });
+}
+
+FeedFollower::~FeedFollower() {
+  Stop();
+  thread_.join();
+}
+
+FeedFollower::Status FeedFollower::status() const {
+  absl::MutexLock lock(&mutex_);
+  return status_;
+}
+
+void FeedFollower::Run() {
+  NameThisThread(absl::StrCat("feed ", holder_));
+  absl::Duration backoff = options_.backoff_initial;
+  absl::Duration wait = absl::ZeroDuration();
+  while (!stop_.WaitFor(wait)) {
+    const absl::Time began = parts_.clock->SteadyNow();
+    const absl::Status why = Follow();
+    parts_.core->OnFeedBroken(holder_);
+    if (stop_.WaitFor(absl::ZeroDuration())) return;
+    NoteEnded(why);
+    if (parts_.clock->SteadyNow() - began > options_.backoff_max) {
+      backoff = options_.backoff_initial;
+    }
+    wait = std::max(Jittered(backoff),
+                    std::min(RetryAfter(why).value_or(absl::ZeroDuration()), kRetryAfterMax));
+    backoff = std::min(backoff * 2, options_.backoff_max);
+  }
+}
+
+absl::Status FeedFollower::Follow() {
+  // A channel of its own each time: an old one would sit out a backoff of its own first.
+  const std::unique_ptr<v1::CacheNode::Stub> stub =
+      v1::CacheNode::NewStub(grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(),
+                                                       MakeChannelArguments(options_.channel)));
+  BlockWatcher watcher(stub.get());
+  absl::Duration silence;
+  while (!stop_.WaitFor(absl::ZeroDuration())) {
+    const absl::StatusOr<std::optional<v1::WatchBlocksResponse>> message = watcher.Next(kPoll);
+    if (!message.ok()) return message.status();
+    if (!message->has_value()) {
+      silence += kPoll;
+      if (silence < options_.silence_max) continue;
+      return absl::UnavailableError(
+          absl::StrCat("nothing was heard for ", absl::FormatDuration(silence)));
+    }
+    silence = absl::ZeroDuration();
+    const absl::StatusOr<std::vector<uint32_t>> resyncs = parts_.core->OnFeed(holder_, **message);
+    if (!resyncs.ok()) return resyncs.status();
+    NoteTaken(**message, resyncs->size());
+    if (!resyncs->empty()) watcher.Resync(*resyncs);
+  }
+  return absl::CancelledError("the router stops");
+}
+
+void FeedFollower::NoteTaken(const v1::WatchBlocksResponse& message, size_t resyncs) {
+  {
+    absl::MutexLock lock(&mutex_);
+    ++status_.messages;
+    status_.shards_asked_again += resyncs;
+    if (!message.has_hello()) return;
+    status_.node_id = message.hello().node_id();
+    status_.ended = absl::OkStatus();
+    logged_.clear();
+  }
+  Log(absl::StrCat("follows ", message.hello().node_id(), ", incarnation ",
+                   ToHex(message.hello().incarnation())));
+}
+
+void FeedFollower::NoteEnded(const absl::Status& why) {
+  {
+    absl::MutexLock lock(&mutex_);
+    ++status_.feeds_ended;
+    status_.ended = why;
+    if (logged_ == why.message()) return;
+    logged_ = std::string(why.message());
+  }
+  Log(absl::StrCat("no feed: ", why.message()));
+}
+
+void FeedFollower::Log(absl::string_view line) const {
+  if (parts_.log != nullptr) parts_.log(absl::StrCat("holder ", address_, ": ", line));
+}
+
+// Between half of `wait` and all of it, so that routers that lost a holder together do not return
+// so.
+absl::Duration FeedFollower::Jittered(absl::Duration wait) const {
+  uint8_t dice = 0;
+  parts_.random->Fill(&dice, 1);
+  return wait / 2 + wait / 2 * (dice / 255.0);
+}
+
+}  // namespace cairn::router

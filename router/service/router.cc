@@ -1,0 +1,131 @@
+#include "router/service/router.h"
+
+#include <grpc/grpc.h>
+#include <grpcpp/resource_quota.h>
+
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/rpc/server_options.h"
+#include "router/policy/prefix_cost_policy.h"
+
+namespace cairn::router {
+namespace {
+
+// When its last user goes, gRPC 1.51 joins a thread that may sleep ten seconds in a poll: so it
+// never learns of the last one.
+void KeepGrpc() {
+  static const bool kept = [] {
+    grpc_init();
+    return true;
+  }();
+  CAIRN_CHECK(kept);
+}
+
+// Reflection is the only synchronous service: each of its open streams holds a thread.
+constexpr int kSyncThreadsMax = 8;
+
+std::unique_ptr<RouterCore> MakeCore(const RouterConfig& config, const Clock* clock,
+                                     RandomSource* random) {
+  absl::StatusOr<std::unique_ptr<RouterCore>> core =
+      RouterCore::Make(config.CoreOptions(),
+                       std::make_unique<PrefixCostPolicy>(config.PolicyOptions()), clock, random);
+  CAIRN_CHECK_OK(core.status());  // The configuration is valid.
+  return *std::move(core);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Router>> Router::Start(const RouterConfig& config,
+                                                      std::unique_ptr<CallerResolver> callers,
+                                                      Log log) {
+  KeepGrpc();
+  if (absl::Status status = config.Validate(); !status.ok()) return status;
+  if (absl::Status status = MemoryLimitOf(config, "/").status(); !status.ok()) return status;
+  std::unique_ptr<Router> router(new Router(config, std::move(callers)));
+  router->Follow(log);
+  if (absl::Status status = router->Listen(); !status.ok()) return status;
+  return router;
+}
+
+Router::Router(const RouterConfig& config, std::unique_ptr<CallerResolver> callers)
+    : config_(config),
+      callers_(std::move(callers)),
+      call_metrics_(&metrics_, &clock_),
+      core_(MakeCore(config, &clock_, &random_)),
+      calls_({.core = core_.get(), .hasher = &hasher_, .followers = &followers_}),
+      service_({.calls = &calls_, .callers = callers_.get(), .metrics = &call_metrics_}) {}
+
+void Router::Follow(const Log& log) {
+  FeedFollower::Options options;
+  options.silence_max = config_.feed_silence;
+  for (size_t i = 0; i < config_.nodes.size(); ++i) {
+    followers_.push_back(std::make_unique<FeedFollower>(
+        static_cast<HolderIndex>(i), config_.nodes[i], options,
+        FeedFollower::Parts{
+            .core = core_.get(), .clock = &clock_, .random = &random_, .log = log}));
+  }
+  router_metrics_.emplace(&metrics_, core_.get(), &followers_);
+}
+
+absl::Status Router::Listen() {
+  if (!config_.metrics_listen.empty()) {
+    absl::StatusOr<std::unique_ptr<MetricsServer>> metrics_server =
+        MetricsServer::Start(metrics_, config_.metrics_listen);
+    if (!metrics_server.ok()) return metrics_server.status();
+    metrics_server_ = *std::move(metrics_server);
+  }
+  RpcServer::Options options;
+  options.listen_addresses = config_.listen;
+  options.insecure = config_.insecure;
+  options.services = {RpcServer::Named<v1::Router>(&service_)};
+  options.configure = [this](grpc::ServerBuilder& builder) {
+    ApplyServerOptions({}, &builder);
+    grpc::ResourceQuota quota("cairn-router");
+    quota.Resize(config_.TransportBytes().bytes());
+    quota.SetMaxThreads(kSyncThreadsMax);
+    builder.SetResourceQuota(quota);
+  };
+  absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(std::move(options));
+  if (!server.ok()) return server.status();
+  server_ = *std::move(server);
+  // Last, since it says that the server is ready.
+  ticker_.emplace("ticker", kTick, [this] { Tick(); });
+  return absl::OkStatus();
+}
+
+Router::~Router() {
+  ticker_.reset();
+  server_ = nullptr;  // Cancels and awaits all calls.
+  metrics_server_ = nullptr;
+  router_metrics_.reset();
+  for (const std::unique_ptr<FeedFollower>& follower : followers_) follower->Stop();
+  followers_.clear();
+}
+
+std::vector<std::string> Router::addresses() const {
+  std::vector<std::string> addresses;
+  for (const ListenAddress& address : server_->addresses()) {
+    addresses.push_back(address.ToString());
+  }
+  return addresses;
+}
+
+int Router::metrics_port() const {
+  return metrics_server_ == nullptr ? 0 : metrics_server_->port();
+}
+
+void Router::Tick() {
+  core_->Tick();
+  if (said_ready_ || !core_->Ready()) return;
+  said_ready_ = true;
+  server_->SetReady(true);
+}
+
+void Router::Drain() {
+  ticker_.reset();  // Nothing says ready again.
+  server_->SetReady(false);
+  server_->Shutdown(config_.drain_grace);
+}
+
+}  // namespace cairn::router

@@ -1,0 +1,86 @@
+// Router: a whole router in one object: the core, its threads, and the servers in front of it.
+//
+// Start makes everything and serves, not ready before the nodes' snapshots are in; Drain says
+// goodbye; the destructor stops at once. Torn down from the outside in: servers before threads
+// before the core. Used by main and by tests in one process.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/base/clock.h"
+#include "common/base/random_source.h"
+#include "common/identity/block_hasher.h"
+#include "common/metrics/metrics.h"
+#include "common/rpc/caller_resolver.h"
+#include "common/server/metrics_server.h"
+#include "common/server/periodic_thread.h"
+#include "common/server/rpc_server.h"
+#include "router/core/router_core.h"
+#include "router/service/call_metrics.h"
+#include "router/service/router_calls.h"
+#include "router/service/router_config.h"
+#include "router/service/router_metrics.h"
+#include "router/service/router_service.h"
+
+namespace cairn::router {
+
+class Router {
+ public:
+  // How often time passes in the core.
+  static constexpr absl::Duration kTick = absl::Milliseconds(20);
+
+  // Gets lines for people about feeds that begin and end; called on several threads.
+  using Log = std::function<void(absl::string_view line)>;
+
+  // Validates, checks memory, listens, follows the nodes. `callers` says who calls; `log` may be
+  // null.
+  static absl::StatusOr<std::unique_ptr<Router>> Start(const RouterConfig& config,
+                                                       std::unique_ptr<CallerResolver> callers,
+                                                       Log log = nullptr);
+  ~Router();
+
+  Router(const Router&) = delete;
+  Router& operator=(const Router&) = delete;
+
+  // As bound.
+  std::vector<std::string> addresses() const;
+  // 0 when no metrics are served.
+  int metrics_port() const;
+  RouterCore& core() { return *core_; }
+  const Metrics& metrics() const { return metrics_; }
+
+  // Says that it is not ready, takes no new calls and gives those under way the grace. Once.
+  void Drain();
+
+ private:
+  Router(const RouterConfig& config, std::unique_ptr<CallerResolver> callers);
+
+  absl::Status Listen();
+  void Follow(const Log& log);
+  void Tick();
+
+  const RouterConfig config_;
+  const std::unique_ptr<CallerResolver> callers_;
+  SystemClock clock_;
+  SecureRandom random_;
+  Sha256BlockHasher hasher_;
+  Metrics metrics_;
+  CallMetrics call_metrics_;
+  const std::unique_ptr<RouterCore> core_;
+  RouterCalls::Followers followers_;  // All there before a call can come.
+  RouterCalls calls_;
+  RouterService service_;
+  std::optional<RouterMetrics> router_metrics_;
+  std::unique_ptr<MetricsServer> metrics_server_;
+  std::unique_ptr<RpcServer> server_;
+  std::optional<PeriodicThread> ticker_;
+  bool said_ready_ = false;  // The ticker's.
+};
+
+}  // namespace cairn::router

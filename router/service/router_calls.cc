@@ -1,0 +1,166 @@
+#include "router/service/router_calls.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/identity/key_chain.h"
+#include "common/rpc/field_status.h"
+#include "common/rpc/id_conversion.h"
+#include "common/rpc/prompt_conversion.h"
+#include "common/wire/limits.h"
+#include "router/service/router_messages.h"
+
+namespace cairn::router {
+namespace {
+
+absl::Status CheckTokens(absl::string_view field, uint64_t tokens) {
+  if (tokens <= kPromptTokensMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": ", tokens, ", at most ", kPromptTokensMax));
+}
+
+absl::Status CheckRequestId(absl::string_view id) {
+  if (id.empty() || id.size() == kRequestIdBytes) return absl::OkStatus();
+  return WrongLength("request_id", id.size(), "16, or none");
+}
+
+// Not 0.
+uint64_t DigestOf(const v1::RouteRequest& request) {
+  return absl::HashOf(request.SerializeAsString()) | 1;
+}
+
+absl::StatusOr<OutcomePhase> PhaseFromProto(v1::OutcomePhase phase) {
+  switch (phase) {
+    case v1::OUTCOME_PHASE_FIRST_TOKEN:
+      return OutcomePhase::kFirstToken;
+    case v1::OUTCOME_PHASE_END:
+      return OutcomePhase::kEnd;
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("phase: ", static_cast<int>(phase), ", must be 1 (first token) or 2 (end)"));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<RouterCalls::HashedPrompt> RouterCalls::KeysOf(const Caller& caller,
+                                                              const Fingerprint& fingerprint,
+                                                              const v1::Prompt& prompt) const {
+  absl::StatusOr<PromptFields> fields = PromptFromProto(prompt);
+  if (!fields.ok()) return InField("prompt", fields.status());
+  HashedPrompt result;
+  result.keys = std::move(fields->keys);
+  for (Region& region : fields->regions) {
+    absl::StatusOr<std::string> tenant = TenantFor(caller, region.scope.tenant, TenantUse::kRead);
+    if (!tenant.ok()) return InField("prompt", tenant.status());
+    region.scope.tenant = *std::move(tenant);
+    result.tokens += region.tokens.size();
+  }
+  if (fields->regions.empty()) return result;
+  const std::optional<KeyRules> rules = parts_.core->KeyRulesOf(fingerprint);
+  if (!rules.has_value()) return result;
+  absl::StatusOr<std::vector<BlockKey>> keys =
+      PromptKeys(*parts_.hasher, *rules, fields->regions, fields->extras);
+  if (!keys.ok()) return InField("prompt", keys.status());
+  result.keys = *std::move(keys);
+  return result;
+}
+
+absl::Status RouterCalls::Route(const Caller& caller, const v1::RouteRequest& request,
+                                v1::RouteResponse* response) const {
+  const absl::StatusOr<Fingerprint> fingerprint = FingerprintFromProto(request.fingerprint());
+  if (!fingerprint.ok()) return fingerprint.status();
+  for (const absl::Status& status : {CheckTokens("prompt_tokens", request.prompt_tokens()),
+                                     CheckTokens("output_tokens", request.output_tokens()),
+                                     CheckRequestId(request.request_id())}) {
+    if (!status.ok()) return status;
+  }
+  const absl::StatusOr<HashedPrompt> prompt = KeysOf(caller, *fingerprint, request.prompt());
+  if (!prompt.ok()) return prompt.status();
+  if (request.prompt_tokens() != 0 && request.prompt_tokens() < prompt->tokens) {
+    return absl::InvalidArgumentError(absl::StrCat("prompt_tokens: ", request.prompt_tokens(),
+                                                   ", but the prompt has ", prompt->tokens,
+                                                   "; give all of them, or 0"));
+  }
+  RouteQuery query;
+  query.caller = caller.id;
+  query.tenant = caller.tenant;
+  query.fingerprint = *fingerprint;
+  query.keys = prompt->keys;
+  query.prompt_tokens = request.prompt_tokens() != 0 ? request.prompt_tokens() : prompt->tokens;
+  query.output_tokens = request.output_tokens();
+  query.request_id = request.request_id();
+  if (!query.request_id.empty()) query.request_digest = DigestOf(request);
+  const absl::StatusOr<RouteAnswer> answer = parts_.core->Route(query);
+  if (!answer.ok()) return answer.status();
+  ToMessage(*answer, parts_.core->incarnation(), response);
+  return absl::OkStatus();
+}
+
+absl::Status RouterCalls::LookupPrefix(const Caller& caller, const v1::LookupPrefixRequest& request,
+                                       v1::LookupPrefixResponse* response) const {
+  const absl::StatusOr<Fingerprint> fingerprint = FingerprintFromProto(request.fingerprint());
+  if (!fingerprint.ok()) return fingerprint.status();
+  const absl::StatusOr<HashedPrompt> prompt = KeysOf(caller, *fingerprint, request.prompt());
+  if (!prompt.ok()) return prompt.status();
+  ToMessage(parts_.core->LookupPrefix(caller.tenant, *fingerprint, prompt->keys),
+            prompt->keys.size(), response);
+  return absl::OkStatus();
+}
+
+absl::Status RouterCalls::ReportOutcome(const Caller& /*caller*/,
+                                        const v1::ReportOutcomeRequest& request,
+                                        v1::ReportOutcomeResponse* response) const {
+  const absl::StatusOr<BookingId> booking = IdFromProto<BookingId>(request.booking(), "booking");
+  if (!booking.ok()) return booking.status();
+  const absl::StatusOr<Incarnation> incarnation =
+      IdFromProto<Incarnation>(request.router_incarnation(), "router_incarnation");
+  if (!incarnation.ok()) return incarnation.status();
+  const absl::StatusOr<OutcomePhase> phase = PhaseFromProto(request.phase());
+  if (!phase.ok()) return phase.status();
+  for (const absl::Status& status : {CheckTokens("cached_tokens", request.cached_tokens()),
+                                     CheckTokens("computed_tokens", request.computed_tokens())}) {
+    if (!status.ok()) return status;
+  }
+  if (request.worker_address().size() > kNameBytesMax) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "worker_address: ", request.worker_address().size(), " bytes, at most ", kNameBytesMax));
+  }
+  OutcomeReport report;
+  report.booking = *booking;
+  report.router_incarnation = *incarnation;
+  report.phase = *phase;
+  report.worker_address = request.worker_address();
+  report.cached_tokens = request.cached_tokens();
+  report.computed_tokens = request.computed_tokens();
+  report.compute_seconds = request.compute_seconds();
+  const absl::StatusOr<bool> known = parts_.core->ReportOutcome(report);
+  if (!known.ok()) return known.status();
+  response->set_known(*known);
+  return absl::OkStatus();
+}
+
+absl::Status RouterCalls::ListReplicas(const Caller& /*caller*/,
+                                       const v1::ListReplicasRequest& /*request*/,
+                                       v1::ListReplicasResponse* response) const {
+  for (const ReplicaStatus& status : parts_.core->ListReplicas()) {
+    ToMessage(status, response->add_replicas());
+  }
+  response->set_router_incarnation(std::string(parts_.core->incarnation().view()));
+  response->set_ready(parts_.core->Ready());
+  for (size_t i = 0; i < parts_.followers->size(); ++i) {
+    const FeedFollower& follower = *(*parts_.followers)[i];
+    const FeedFollower::Status status = follower.status();
+    v1::HolderInfo* holder = response->add_holders();
+    holder->set_address(follower.address());
+    holder->set_state(ToMessage(parts_.core->StateOf(static_cast<HolderIndex>(i))));
+    holder->set_node_id(status.node_id);
+    holder->set_error(std::string(status.ended.message()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cairn::router

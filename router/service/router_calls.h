@@ -1,0 +1,58 @@
+// RouterCalls: what each call of the router does, without RPC: checks the message, asks the core,
+// fills the answer.
+//
+// Keys are hashed from tokens here, outside the core's lock. The service's shells resolve who calls
+// and map the status. Thread-safe. Borrows its parts, which must outlive it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cairn/v1/router.pb.h"
+#include "common/identity/block_hasher.h"
+#include "common/rpc/caller_identity.h"
+#include "router/core/router_core.h"
+#include "router/service/feed_follower.h"
+
+namespace cairn::router {
+
+class RouterCalls {
+ public:
+  using Followers = std::vector<std::unique_ptr<FeedFollower>>;
+
+  struct Parts {
+    RouterCore* core = nullptr;
+    const BlockHasher* hasher = nullptr;
+    // By holder.
+    const Followers* followers = nullptr;
+  };
+
+  explicit RouterCalls(const Parts& parts) : parts_(parts) {}
+
+  absl::Status Route(const Caller& caller, const v1::RouteRequest& request,
+                     v1::RouteResponse* response) const;
+  absl::Status LookupPrefix(const Caller& caller, const v1::LookupPrefixRequest& request,
+                            v1::LookupPrefixResponse* response) const;
+  absl::Status ReportOutcome(const Caller& caller, const v1::ReportOutcomeRequest& request,
+                             v1::ReportOutcomeResponse* response) const;
+  absl::Status ListReplicas(const Caller& caller, const v1::ListReplicasRequest& request,
+                            v1::ListReplicasResponse* response) const;
+
+ private:
+  struct HashedPrompt {
+    std::vector<BlockKey> keys;
+    // In its regions.
+    uint64_t tokens = 0;
+  };
+
+  // The keys of the prompt's full blocks; none when it came as tokens of an unknown namespace.
+  absl::StatusOr<HashedPrompt> KeysOf(const Caller& caller, const Fingerprint& fingerprint,
+                                      const v1::Prompt& prompt) const;
+
+  const Parts parts_;
+};
+
+}  // namespace cairn::router

@@ -1,0 +1,194 @@
+#include "router/service/router_config.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "common/server/allocator.h"
+#include "common/server/config_errors.h"
+#include "common/server/machine_memory.h"
+#include "common/server/rpc_server.h"
+#include "common/wire/limits.h"
+#include "router/index/block_holders.h"
+
+namespace cairn::router {
+namespace {
+
+constexpr ByteSize kBytesMax = ByteSize::GiB(16 << 10);
+constexpr double kRateMax = 1e12;
+
+// Upper bounds of what one of each takes, for the printed sum.
+constexpr ByteSize kMarkBytes = ByteSize(192);
+constexpr ByteSize kBookingBytes = ByteSize(320);
+constexpr ByteSize kBookingReplicaBytes = ByteSize(16);
+constexpr ByteSize kAnswerBytes = ByteSize(512);
+constexpr ByteSize kAnswerReplicaBytes = ByteSize(512);
+constexpr ByteSize kNamespaceBytes = ByteSize(256);
+constexpr ByteSize kNamespaceHolderBytes = ByteSize(16);
+constexpr ByteSize kPartitionBytes = ByteSize(768);
+// A connection's buffers, a message as it comes and as it is parsed, a thread.
+constexpr ByteSize kFeedBytes = ByteSize::MiB(4);
+// A call that runs: its message as it comes, parsed, and its keys; on at most so many threads of
+// gRPC's.
+constexpr ByteSize kCallBytes = ByteSize::MiB(4);
+constexpr int kCallThreadsMax = 16;
+constexpr ByteSize kConnectionBytes = ByteSize::KiB(256);
+// Code, stacks, gRPC's own, metrics.
+constexpr ByteSize kBaseBytes = ByteSize::MiB(64);
+
+// Tenants that share a namespace, on average.
+constexpr int kPartitionsPerNamespace = 4;
+
+ByteSize Times(int64_t count, ByteSize each) {
+  return ByteSize(static_cast<uint64_t>(count) * each.bytes());
+}
+
+ByteSize Plus(ByteSize a, ByteSize b) { return ByteSize(a.bytes() + b.bytes()); }
+
+void CheckAddresses(const RouterConfig& config, ConfigErrors& errors) {
+  RpcServer::Options server;
+  server.listen_addresses = config.listen;
+  server.insecure = config.insecure;
+  errors.Add(RpcServer::Validate(server));
+  if (!config.metrics_listen.empty()) {
+    errors.CheckListenAddress("metrics-listen", config.metrics_listen);
+  }
+  errors.Check(!config.nodes.empty() && config.nodes.size() <= kNodesMax, "nodes",
+               config.nodes.empty() ? "" : absl::StrCat(config.nodes.size(), " addresses"),
+               absl::StrCat("the addresses of 1 to ", kNodesMax, " cache nodes"));
+  absl::flat_hash_set<std::string> seen;
+  for (const std::string& node : config.nodes) {
+    errors.Check(
+        !node.empty() && node.size() <= kNameBytesMax && node.find(':') != std::string::npos,
+        "nodes", node, "host:port of a cache node, or unix:/path");
+    errors.Check(seen.insert(node).second, "nodes", node, "named once");
+  }
+}
+
+void CheckPolicy(const RouterConfig& config, ConfigErrors& errors) {
+  errors.CheckReal("miss-weight", config.miss_weight, 1, 1'000'000);
+  errors.CheckRange("short-match-tokens", config.short_match_tokens, int64_t{0}, int64_t{1} << 22);
+  errors.CheckReal("prefill-tokens-per-second", config.prefill_tokens_per_second, 1, kRateMax);
+  errors.CheckReal("device-tokens-per-second", config.device_tokens_per_second, 0, kRateMax);
+  errors.CheckReal("host-tokens-per-second", config.host_tokens_per_second, 0, kRateMax);
+  errors.CheckReal("disk-tokens-per-second", config.disk_tokens_per_second, 0, kRateMax);
+  errors.CheckReal("same-host-tokens-per-second", config.same_host_tokens_per_second, 0, kRateMax);
+  errors.CheckReal("remote-tokens-per-second", config.remote_tokens_per_second, 0, kRateMax);
+  errors.CheckRange("replica-kv-tokens", config.replica_kv_tokens, int64_t{0}, int64_t{1} << 40);
+}
+
+void CheckTimes(const RouterConfig& config, ConfigErrors& errors) {
+  const absl::Duration least = absl::Milliseconds(100);
+  errors.CheckRange("degraded-after-ms", config.degraded_after, least, absl::Hours(1));
+  errors.CheckRange("out-after-ms", config.out_after, config.degraded_after, absl::Hours(1));
+  errors.CheckRange("feed-silence-ms", config.feed_silence, absl::Seconds(1), absl::Hours(1));
+  errors.CheckRange("ready-wait-ms", config.ready_wait, absl::ZeroDuration(), absl::Hours(1));
+  errors.CheckRange("prefill-ttl-ms", config.prefill_ttl, least, absl::Hours(24));
+  errors.CheckRange("decode-ttl-ms", config.decode_ttl, least, absl::Hours(24));
+  errors.CheckRange("drain-grace-ms", config.drain_grace, absl::ZeroDuration(), absl::Hours(1));
+}
+
+void CheckBounds(const RouterConfig& config, ConfigErrors& errors) {
+  const auto check = [&](absl::string_view flag, int value, int64_t max) {
+    errors.CheckRange(flag, int64_t{value}, int64_t{1}, max);
+  };
+  if (config.memory_limit.bytes() != 0) {
+    errors.CheckRange("memory-limit", config.memory_limit, ByteSize::MiB(64), kBytesMax);
+  }
+  errors.CheckRange("index-memory", config.index_memory, ByteSize::MiB(1), kBytesMax);
+  check("connections-max", config.connections_max, 100'000);
+  check("bookings-max", config.bookings_max, 100'000'000);
+  check("speculative-blocks-max", config.speculative_blocks_max, 100'000'000);
+  check("answers-remembered-max", config.answers_remembered_max, 10'000'000);
+  check("replicas-per-answer-max", config.replicas_per_answer_max, 256);
+  check("namespaces-max", config.namespaces_max, 1'000'000);
+}
+
+}  // namespace
+
+absl::Status RouterConfig::Validate() const {
+  ConfigErrors errors;
+  CheckAddresses(*this, errors);
+  CheckPolicy(*this, errors);
+  CheckTimes(*this, errors);
+  CheckBounds(*this, errors);
+  return errors.ToStatus();
+}
+
+RouterOptions RouterConfig::CoreOptions() const {
+  RouterOptions options;
+  options.holder_addresses = nodes;
+  options.feed.degraded_after = degraded_after;
+  options.feed.out_after = out_after;
+  options.speculation.marks_max = static_cast<size_t>(speculative_blocks_max);
+  options.booking.prefill_ttl = prefill_ttl;
+  options.booking.decode_ttl = decode_ttl;
+  options.booking.bookings_max = static_cast<size_t>(bookings_max);
+  options.booking.prefill_tokens_per_second_prior = prefill_tokens_per_second;
+  options.transfer.own = {device_tokens_per_second, host_tokens_per_second, disk_tokens_per_second};
+  options.same_host_tokens_per_second = same_host_tokens_per_second;
+  options.remote_tokens_per_second = remote_tokens_per_second;
+  if (replica_kv_tokens > 0) options.replica_kv_tokens = static_cast<uint64_t>(replica_kv_tokens);
+  options.ready_wait = ready_wait;
+  options.tick_advance_max = std::min(options.tick_advance_max, degraded_after * 0.8);
+  options.slots_max = index_memory.bytes() / BlockHolders::kBytesPerSlot;
+  options.namespaces_max = static_cast<size_t>(namespaces_max);
+  options.partitions_max = static_cast<size_t>(namespaces_max) * kPartitionsPerNamespace;
+  options.replicas_per_answer_max = static_cast<size_t>(replicas_per_answer_max);
+  options.answers_remembered_max = static_cast<size_t>(answers_remembered_max);
+  return options;
+}
+
+PrefixCostOptions RouterConfig::PolicyOptions() const {
+  PrefixCostOptions options;
+  options.miss_weight = miss_weight;
+  options.short_match_tokens = static_cast<uint64_t>(short_match_tokens);
+  return options;
+}
+
+MemorySum RouterConfig::Memory() const {
+  const auto node_count = static_cast<int64_t>(nodes.size());
+  MemorySum sum;
+  sum.Add("index", index_memory, "index-memory");
+  sum.Add("speculative blocks", Times(speculative_blocks_max, kMarkBytes),
+          "speculative-blocks-max");
+  sum.Add("bookings",
+          Times(bookings_max,
+                Plus(kBookingBytes, Times(replicas_per_answer_max, kBookingReplicaBytes))),
+          "bookings-max");
+  sum.Add("answers remembered",
+          Times(answers_remembered_max,
+                Plus(kAnswerBytes, Times(replicas_per_answer_max, kAnswerReplicaBytes))),
+          "answers-remembered-max");
+  const ByteSize of_namespace =
+      Plus(Plus(kNamespaceBytes, Times(node_count, kNamespaceHolderBytes)),
+           Times(kPartitionsPerNamespace, kPartitionBytes));
+  sum.Add("namespaces and tenants", Times(namespaces_max, of_namespace), "namespaces-max");
+  sum.Add("feeds", Times(node_count, kFeedBytes), "nodes");
+  sum.Add("connections", TransportBytes(), "connections-max");
+  sum.Add("calls that run", Times(kCallThreadsMax, kCallBytes));
+  sum.Add("allocator's reserve", AllocatorRetainedMax());
+  sum.Add("base", kBaseBytes);
+  return sum;
+}
+
+ByteSize RouterConfig::TransportBytes() const { return Times(connections_max, kConnectionBytes); }
+
+absl::StatusOr<ByteSize> MemoryLimitOf(const RouterConfig& config, absl::string_view root) {
+  const absl::StatusOr<MachineMemory> machine = ReadMachineMemory(root);
+  if (!machine.ok()) return machine.status();
+  ByteSize limit = config.memory_limit;
+  if (limit.bytes() == 0) {
+    limit = machine->cgroup.has_value() && *machine->cgroup < machine->physical
+                ? *machine->cgroup
+                : ByteSize(machine->physical.bytes() / 100 * kPhysicalPercent);
+  } else if (absl::Status status = machine->CheckAllows(limit, "memory-limit"); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = config.Memory().CheckWithin(limit, "memory-limit"); !status.ok()) {
+    return status;
+  }
+  return limit;
+}
+
+}  // namespace cairn::router

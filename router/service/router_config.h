@@ -1,0 +1,85 @@
+// RouterConfig: everything that a router is told at start. The defaults are those of the flags.
+//
+// A plain value; Validate says what is wrong with it, all at once, before anything listens.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "common/server/byte_size.h"
+#include "common/server/memory_sum.h"
+#include "router/core/router_options.h"
+#include "router/policy/prefix_cost_policy.h"
+
+namespace cairn::router {
+
+// Each has a thread that follows it.
+inline constexpr size_t kNodesMax = 1024;
+
+struct RouterConfig {
+  std::vector<std::string> listen = {"127.0.0.1:7080"};
+  bool insecure = false;
+  std::string metrics_listen = "127.0.0.1:7081";  // Empty: no metrics are served.
+
+  // Static membership: where the nodes' feeds are.
+  std::vector<std::string> nodes;
+
+  // Policy.
+  double miss_weight = 10;
+  int64_t short_match_tokens = 1024;
+  double prefill_tokens_per_second = 15'000;  // Before a replica's own rate is known.
+  double device_tokens_per_second = 1e9;
+  double host_tokens_per_second = 200'000;
+  double disk_tokens_per_second = 25'000;
+  double same_host_tokens_per_second = 0;  // 0: workers do not read from there.
+  double remote_tokens_per_second = 0;
+  int64_t replica_kv_tokens = 0;  // 0: not known.
+
+  // Feeds.
+  absl::Duration degraded_after = absl::Seconds(1);
+  absl::Duration out_after = absl::Seconds(2);
+  absl::Duration feed_silence = absl::Seconds(10);
+  absl::Duration ready_wait = absl::Seconds(10);
+
+  // Bookings.
+  absl::Duration prefill_ttl = absl::Minutes(5);
+  absl::Duration decode_ttl = absl::Minutes(15);
+
+  // Memory and bounds. The limit 0 takes the machine's (MemoryLimitOf).
+  ByteSize memory_limit;
+  ByteSize index_memory = ByteSize::MiB(256);
+  int connections_max = 512;
+  int bookings_max = 65'536;
+  int speculative_blocks_max = 262'144;
+  int answers_remembered_max = 8'192;
+  int replicas_per_answer_max = 16;
+  int namespaces_max = 4'096;
+
+  absl::Duration drain_grace = absl::Seconds(2);
+
+  // INVALID_ARGUMENT with one line for each flag that is wrong.
+  absl::Status Validate() const;
+
+  // REQUIRES: valid.
+  RouterOptions CoreOptions() const;
+  PrefixCostOptions PolicyOptions() const;
+
+  // The terms of what the process may come to hold.
+  MemorySum Memory() const;
+  // What gRPC is told that its transports may hold.
+  ByteSize TransportBytes() const;
+};
+
+// The limit to keep: `memory_limit`, or without one the cgroup's, or without that
+// kPhysicalPercent of the machine's memory. FAILED_PRECONDITION when the cgroup allows less, or
+// when the terms add up to more. `root` is "/" but for tests.
+absl::StatusOr<ByteSize> MemoryLimitOf(const RouterConfig& config, absl::string_view root);
+
+inline constexpr uint64_t kPhysicalPercent = 80;
+
+}  // namespace cairn::router

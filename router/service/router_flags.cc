@@ -1,0 +1,90 @@
+#include "router/service/router_flags.h"
+
+#include "absl/flags/flag.h"
+
+ABSL_FLAG(std::vector<std::string>, listen, {"127.0.0.1:7080"},
+          "Addresses to serve gRPC on: host:port, [v6]:port or unix:/path, comma-separated.");
+ABSL_FLAG(bool, insecure, false, "Serve plain text without authentication; loopback only.");
+ABSL_FLAG(std::string, metrics_listen, "127.0.0.1:7081",
+          "Address of /metrics over HTTP; empty serves none.");
+ABSL_FLAG(std::vector<std::string>, nodes, {},
+          "Addresses of the cache nodes to follow, host:port, comma-separated. Required.");
+
+ABSL_FLAG(double, miss_weight, 10,
+          "Weight of a miss against waiting: a replica keeps a prefix until the extra wait there "
+          "exceeds so many times what the hit saves.");
+ABSL_FLAG(int64_t, short_match_tokens, 1024,
+          "A best match under this, or under a quarter of the prompt, is too short to follow.");
+ABSL_FLAG(double, prefill_tokens_per_second, 15'000,
+          "Tokens a second that a replica computes, until its own rate is learned.");
+ABSL_FLAG(double, device_tokens_per_second, 1e9,
+          "Tokens a second that a worker reads from its own node's device memory; 0: it cannot.");
+ABSL_FLAG(double, host_tokens_per_second, 200'000, "The same from its own node's host memory.");
+ABSL_FLAG(double, disk_tokens_per_second, 25'000, "The same from its own node's disk.");
+ABSL_FLAG(double, same_host_tokens_per_second, 0,
+          "The same from another node on its host; 0: it reads none there.");
+ABSL_FLAG(double, remote_tokens_per_second, 0,
+          "The same from a node on another host; 0: it reads none there.");
+ABSL_FLAG(int64_t, replica_kv_tokens, 0,
+          "KV tokens that a worker's own memory holds; 0: not known.");
+
+ABSL_FLAG(int, degraded_after_ms, 1'000, "Silence of a node after which it counts as degraded.");
+ABSL_FLAG(int, out_after_ms, 2'000, "Silence of a node after which nothing of it is matched.");
+ABSL_FLAG(int, feed_silence_ms, 10'000, "Silence of a feed after which it is opened anew.");
+ABSL_FLAG(int, ready_wait_ms, 10'000,
+          "Longest wait for the nodes' snapshots before the router says that it is ready.");
+ABSL_FLAG(int, prefill_ttl_ms, 300'000, "Life of a booking whose first token is not reported.");
+ABSL_FLAG(int, decode_ttl_ms, 900'000, "Life of a booking after its first token.");
+
+ABSL_FLAG(cairn::ByteSize, memory_limit, cairn::ByteSize(),
+          "Resident memory never exceeds this; 0: the cgroup's limit, or 80 % of the machine.");
+ABSL_FLAG(cairn::ByteSize, index_memory, cairn::ByteSize::MiB(256),
+          "Index of who holds what, 100 bytes for each block and holder.");
+ABSL_FLAG(int, connections_max, 512, "Connections that the memory sum allows for, 256 KiB each.");
+ABSL_FLAG(int, bookings_max, 65'536, "Requests routed and not reported to have ended.");
+ABSL_FLAG(int, speculative_blocks_max, 262'144,
+          "Blocks that such requests are about to write, remembered until the feed says so.");
+ABSL_FLAG(int, answers_remembered_max, 8'192,
+          "Answers remembered so that retries with a request id are safe.");
+ABSL_FLAG(int, replicas_per_answer_max, 16, "Replicas in one answer.");
+ABSL_FLAG(int, namespaces_max, 4'096, "Namespaces that the nodes may name, with 4 tenants each.");
+
+ABSL_FLAG(int, drain_grace_ms, 2'000, "Time that open calls get after SIGTERM.");
+
+namespace cairn::router {
+
+RouterConfig ConfigFromFlags() {
+  const auto ms = [](int count) { return absl::Milliseconds(count); };
+  RouterConfig config;
+  config.listen = absl::GetFlag(FLAGS_listen);
+  config.insecure = absl::GetFlag(FLAGS_insecure);
+  config.metrics_listen = absl::GetFlag(FLAGS_metrics_listen);
+  config.nodes = absl::GetFlag(FLAGS_nodes);
+  config.miss_weight = absl::GetFlag(FLAGS_miss_weight);
+  config.short_match_tokens = absl::GetFlag(FLAGS_short_match_tokens);
+  config.prefill_tokens_per_second = absl::GetFlag(FLAGS_prefill_tokens_per_second);
+  config.device_tokens_per_second = absl::GetFlag(FLAGS_device_tokens_per_second);
+  config.host_tokens_per_second = absl::GetFlag(FLAGS_host_tokens_per_second);
+  config.disk_tokens_per_second = absl::GetFlag(FLAGS_disk_tokens_per_second);
+  config.same_host_tokens_per_second = absl::GetFlag(FLAGS_same_host_tokens_per_second);
+  config.remote_tokens_per_second = absl::GetFlag(FLAGS_remote_tokens_per_second);
+  config.replica_kv_tokens = absl::GetFlag(FLAGS_replica_kv_tokens);
+  config.degraded_after = ms(absl::GetFlag(FLAGS_degraded_after_ms));
+  config.out_after = ms(absl::GetFlag(FLAGS_out_after_ms));
+  config.feed_silence = ms(absl::GetFlag(FLAGS_feed_silence_ms));
+  config.ready_wait = ms(absl::GetFlag(FLAGS_ready_wait_ms));
+  config.prefill_ttl = ms(absl::GetFlag(FLAGS_prefill_ttl_ms));
+  config.decode_ttl = ms(absl::GetFlag(FLAGS_decode_ttl_ms));
+  config.memory_limit = absl::GetFlag(FLAGS_memory_limit);
+  config.index_memory = absl::GetFlag(FLAGS_index_memory);
+  config.connections_max = absl::GetFlag(FLAGS_connections_max);
+  config.bookings_max = absl::GetFlag(FLAGS_bookings_max);
+  config.speculative_blocks_max = absl::GetFlag(FLAGS_speculative_blocks_max);
+  config.answers_remembered_max = absl::GetFlag(FLAGS_answers_remembered_max);
+  config.replicas_per_answer_max = absl::GetFlag(FLAGS_replicas_per_answer_max);
+  config.namespaces_max = absl::GetFlag(FLAGS_namespaces_max);
+  config.drain_grace = ms(absl::GetFlag(FLAGS_drain_grace_ms));
+  return config;
+}
+
+}  // namespace cairn::router

@@ -1,0 +1,101 @@
+#include "router/service/router_metrics.h"
+
+#include <array>
+#include <string>
+
+namespace cairn::router {
+namespace {
+
+using Counters = RouterCore::Counters;
+
+std::vector<CallbackSample> HoldersByState(const RouterCore& core) {
+  constexpr std::array<HolderState, 4> kStates = {HolderState::kOut, HolderState::kDegraded,
+                                                  HolderState::kRecovering, HolderState::kExact};
+  std::vector<CallbackSample> samples;
+  for (const HolderState state : kStates) {
+    samples.push_back({std::string(HolderStateName(state)), 0});
+  }
+  for (size_t holder = 0; holder < core.holder_count(); ++holder) {
+    const HolderState state = core.StateOf(static_cast<HolderIndex>(holder));
+    for (size_t i = 0; i < kStates.size(); ++i) {
+      if (kStates[i] == state) samples[i].value += 1;
+    }
+  }
+  return samples;
+}
+
+}  // namespace
+
+RouterMetrics::RouterMetrics(Metrics* metrics, RouterCore* core,
+                             const RouterCalls::Followers* followers) {
+  AddCounters(metrics, core);
+  AddState(metrics, core);
+  AddFeeds(metrics, followers);
+}
+
+void RouterMetrics::AddCounters(Metrics* metrics, const RouterCore* core) {
+  const auto add = [&](absl::string_view name, absl::string_view help,
+                       uint64_t (*value)(const Counters&)) {
+    callbacks_.push_back(metrics->AddCallback(CallbackKind::kCounter, name, help, [core, value] {
+      return static_cast<double>(value(core->counters()));
+    }));
+  };
+  add("cairn_router_routes_total", "Prompts routed, without retries.",
+      [](const Counters& c) { return c.routes; });
+  add("cairn_router_predicted_tokens_total",
+      "Cached tokens that reported requests were thought to find.",
+      [](const Counters& c) { return c.predicted_tokens; });
+  add("cairn_router_delivered_tokens_total", "Cached tokens that they reported.",
+      [](const Counters& c) { return c.delivered_tokens; });
+  add("cairn_router_bookings_total", "Bookings made.",
+      [](const Counters& c) { return c.bookings.booked; });
+  add("cairn_router_bookings_ended_total", "Bookings that a report ended.",
+      [](const Counters& c) { return c.bookings.ended; });
+  add("cairn_router_bookings_expired_total", "Bookings that nobody reported on in time.",
+      [](const Counters& c) { return c.bookings.expired; });
+  add("cairn_router_reports_unknown_total", "Reports on bookings that are over.",
+      [](const Counters& c) { return c.bookings.reports_unknown; });
+  add("cairn_router_reports_foreign_total", "Reports on bookings of another incarnation.",
+      [](const Counters& c) { return c.reports_of_other_incarnations; });
+}
+
+void RouterMetrics::AddState(Metrics* metrics, RouterCore* core) {
+  const auto add = [&](absl::string_view name, absl::string_view help,
+                       std::function<double()> value) {
+    callbacks_.push_back(metrics->AddCallback(CallbackKind::kGauge, name, help, std::move(value)));
+  };
+  add("cairn_router_bookings_open", "Bookings that have not ended.", [core] {
+    const BookingLedger::Counters c = core->counters().bookings;
+    return static_cast<double>(c.booked) - static_cast<double>(c.ended + c.expired);
+  });
+  add("cairn_router_index_slots", "Pairs of block and holder in the index.",
+      [core] { return static_cast<double>(core->counters().index_slots); });
+  add("cairn_router_speculative_blocks", "Blocks that booked requests are about to write.",
+      [core] { return static_cast<double>(core->counters().speculative_marks); });
+  add("cairn_router_stale_alarm", "1 while much less comes from caches than the index promised.",
+      [core] { return core->counters().stale_alarm ? 1.0 : 0.0; });
+  add("cairn_router_ready", "1 once the reachable nodes' snapshots are in.",
+      [core] { return core->Ready() ? 1.0 : 0.0; });
+  callbacks_.push_back(metrics->AddCallbackSeries(CallbackKind::kGauge, "cairn_router_holders",
+                                                  "Followed addresses by state.", "state", 4,
+                                                  [core] { return HoldersByState(*core); }));
+}
+
+void RouterMetrics::AddFeeds(Metrics* metrics, const RouterCalls::Followers* followers) {
+  const auto add = [&](absl::string_view name, absl::string_view help,
+                       uint64_t FeedFollower::Status::*field) {
+    callbacks_.push_back(
+        metrics->AddCallback(CallbackKind::kCounter, name, help, [followers, field] {
+          uint64_t sum = 0;
+          for (const auto& follower : *followers) sum += follower->status().*field;
+          return static_cast<double>(sum);
+        }));
+  };
+  add("cairn_router_feed_messages_total", "Messages of feeds.", &FeedFollower::Status::messages);
+  add("cairn_router_feeds_ended_total", "Feeds that ended, or could not be had.",
+      &FeedFollower::Status::feeds_ended);
+  add("cairn_router_shards_asked_again_total", "Shards asked for again.",
+      &FeedFollower::Status::shards_asked_again);
+}
+
+}  // namespace cairn::router
