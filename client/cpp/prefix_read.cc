@@ -51,7 +51,7 @@ absl::Status PrefixRead::ReadNext(size_t count, PrefillEngine* engine, CallBudge
   if (!status.ok()) return status;
   namespace_known_ = answer->namespace_known;
   if (!answer->lease) return absl::OkStatus();
-  leases_.push_back({*std::move(answer->lease), 0, {}});
+  leases_.push_back({*std::move(answer->lease), 0});
   Lease& lease = leases_.back();
   const absl::Status fetched = Fetch(answer->prompts[0], engine, budget, &lease);
   usable_blocks_ += lease.usable_blocks;
@@ -73,10 +73,7 @@ absl::Status PrefixRead::Fetch(const PromptAnswer& answer, PrefillEngine* engine
     const absl::Status status =
         budget->Spend(options_.get_timeout, &get_time_, [&](absl::Duration timeout) {
           got = node_->Get(*name_space_, keys.subspan(begin, count), place,
-                           {.lease = lease->lease.id(),
-                            .parts = parts_,
-                            .timeout = timeout,
-                            .report_mismatches = false});
+                           {.lease = lease->lease.id(), .parts = parts_, .timeout = timeout});
           return got.status;
         });
     const auto usable = static_cast<uint32_t>(got.usable_prefix);
@@ -84,8 +81,6 @@ absl::Status PrefixRead::Fetch(const PromptAnswer& answer, PrefillEngine* engine
     CountHits(answer, begin, usable);
     lease->usable_blocks += usable;
     mismatched_segments_ += got.mismatches_total;
-    // Reported with the lease's end, for the node to check its own copy.
-    lease->mismatches.insert(lease->mismatches.end(), got.mismatches.begin(), got.mismatches.end());
     if (!status.ok()) return status;
     if (usable < count) break;
   }
@@ -125,7 +120,7 @@ void PrefixRead::EndLeases(CallBudget* budget) {
     Lease& lease = leases_.back();
     // The share's time to live does the rest where this fails.
     (void)budget->Spend(options_.end_timeout, &spent, [&](absl::Duration) {
-      return lease.lease.End({&lease.usable_blocks, 1}, lease.mismatches).status();
+      return lease.lease.End({&lease.usable_blocks, 1}).status();
     });
     lease.lease.Release();
     leases_.pop_back();

@@ -69,7 +69,6 @@ class PrefixRead {
   struct Lease {
     ReadLease lease;
     uint32_t usable_blocks = 0;
-    std::vector<MismatchedSegment> mismatches;
   };
 
   // The next `count` blocks; `*whole` says whether all of them are in place now.

@@ -62,6 +62,11 @@ void FakeNode::ForgetNamespace() {
   namespace_known_ = false;
 }
 
+void FakeNode::HideFromNextLookups(int times) {
+  absl::MutexLock lock(&mutex_);
+  lookups_to_hide_from_ = times;
+}
+
 void FakeNode::RefusePieces(bool refuse) {
   absl::MutexLock lock(&mutex_);
   refuse_pieces_ = refuse;
@@ -182,6 +187,8 @@ grpc::Status FakeNode::Lookup(grpc::ServerContext*, const v1::LookupRequest* req
   absl::MutexLock lock(&mutex_);
   lookups_.push_back(*request);
   response->set_namespace_known(namespace_known_);
+  const bool hide = lookups_to_hide_from_ > 0;
+  if (hide) --lookups_to_hide_from_;
   for (const v1::Prompt& prompt : request->prompts()) {
     if (!namespace_known_) {
       response->add_results();
@@ -194,7 +201,7 @@ grpc::Status FakeNode::Lookup(grpc::ServerContext*, const v1::LookupRequest* req
       total += static_cast<uint32_t>(region.tokens_size()) / name_space_.block_tokens();
     }
     uint32_t found = prompt.regions_size() > 0 ? total : 0;
-    while (found < total && present_.contains(KeyAt(prompt.keys(), found))) ++found;
+    while (!hide && found < total && present_.contains(KeyAt(prompt.keys(), found))) ++found;
     result->set_blocks_total(total);
     result->set_blocks_present(found);
     result->set_tokens_present(found * name_space_.block_tokens());

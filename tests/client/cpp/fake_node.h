@@ -45,6 +45,8 @@ class FakeNode final : public v1::CacheNode::Service {
   void CutNextWriteAfter(size_t frames);
   // Answers lookups as a node that does not know the namespace.
   void ForgetNamespace();
+  // Answers the next lookups as if nothing were there.
+  void HideFromNextLookups(int times);
   // Refuses the first piece of every frame.
   void RefusePieces(bool refuse);
   // Answers every frame twice.
@@ -125,6 +127,7 @@ class FakeNode final : public v1::CacheNode::Service {
   size_t cut_get_after_ ABSL_GUARDED_BY(mutex_) = SIZE_MAX;
   size_t cut_write_after_ ABSL_GUARDED_BY(mutex_) = SIZE_MAX;
   bool namespace_known_ ABSL_GUARDED_BY(mutex_) = true;
+  int lookups_to_hide_from_ ABSL_GUARDED_BY(mutex_) = 0;
   bool refuse_pieces_ ABSL_GUARDED_BY(mutex_) = false;
   bool answer_twice_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<v1::ReserveOutcome> reserve_outcomes_ ABSL_GUARDED_BY(mutex_);

@@ -17,6 +17,17 @@ BlockKey KeyAt(const std::string& keys, size_t index) {
   return *BlockKey::FromBytes(absl::string_view(keys).substr(index * kKeyBytes, kKeyBytes));
 }
 
+// No parts at all ask for every segment.
+bool IsAskedFor(const v1::GetRequest& request, const SegmentId& id) {
+  if (request.parts().empty()) return true;
+  for (const v1::PartSelector& part : request.parts()) {
+    if (part.group() != id.group || part.slice() != id.slice) continue;
+    if (id.layer < part.first_layer()) continue;
+    if (part.layers() == 0 || id.layer < part.first_layer() + part.layers()) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 FakeNode::Frames FakeNode::FramesOf(const v1::GetRequest& request) {
@@ -34,6 +45,7 @@ FakeNode::Frames FakeNode::FramesOf(const v1::GetRequest& request) {
     // One frame for each segment, whole parts only.
     for (const auto& [index, bytes] : found->second) {
       const SegmentId id = map.SegmentAt(index);
+      if (!IsAskedFor(request, id)) continue;
       if (frames.back().pieces_size() > 0) frames.emplace_back();
       v1::Piece* piece = frames.back().add_pieces();
       piece->set_block(block);

@@ -1,0 +1,95 @@
+#include "tests/client/cpp/fake_router.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/rpc/status_mapping.h"
+
+namespace cairn::testing {
+namespace {
+
+const std::string& IncarnationBytes() {
+  static const auto* const bytes = new std::string(16, 'I');
+  return *bytes;
+}
+
+}  // namespace
+
+FakeRouter::FakeRouter() {
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(this);
+  server_ = builder.BuildAndStart();
+  CAIRN_CHECK(server_ != nullptr && port != 0);
+  target_ = absl::StrCat("127.0.0.1:", port);
+}
+
+FakeRouter::~FakeRouter() { Stop(); }
+
+void FakeRouter::Stop() { server_->Shutdown(); }
+
+void FakeRouter::AddReplica(const std::string& node, v1::RouteReason reason) {
+  absl::MutexLock lock(&mutex_);
+  v1::RankedReplica replica;
+  replica.set_worker_address(absl::StrCat("worker-", replicas_.size() + 1));
+  replica.set_node_id(absl::StrCat("node-", replicas_.size() + 1));
+  replica.add_node_addresses(node);
+  replica.set_reason(reason);
+  replicas_.push_back(replica);
+}
+
+void FakeRouter::FailNextRoutes(const absl::Status& status, int times) {
+  absl::MutexLock lock(&mutex_);
+  failures_.insert(failures_.end(), static_cast<size_t>(times), status);
+}
+
+std::vector<v1::RouteRequest> FakeRouter::routes() const {
+  absl::MutexLock lock(&mutex_);
+  return routes_;
+}
+
+std::vector<v1::ReportOutcomeRequest> FakeRouter::outcomes() const {
+  absl::MutexLock lock(&mutex_);
+  return outcomes_;
+}
+
+grpc::Status FakeRouter::Route(grpc::ServerContext*, const v1::RouteRequest* request,
+                               v1::RouteResponse* response) {
+  absl::MutexLock lock(&mutex_);
+  routes_.push_back(*request);
+  if (!failures_.empty()) {
+    const absl::Status status = failures_.front();
+    failures_.erase(failures_.begin());
+    return ToGrpcStatus(status);
+  }
+  response->mutable_replicas()->Add(replicas_.begin(), replicas_.end());
+  response->set_booking(std::string(16, static_cast<char>('A' + routes_.size() % 26)));
+  response->set_router_incarnation(IncarnationBytes());
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeRouter::ReportOutcome(grpc::ServerContext*,
+                                       const v1::ReportOutcomeRequest* request,
+                                       v1::ReportOutcomeResponse* response) {
+  absl::MutexLock lock(&mutex_);
+  outcomes_.push_back(*request);
+  response->set_known(true);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeRouter::ListReplicas(grpc::ServerContext*, const v1::ListReplicasRequest*,
+                                      v1::ListReplicasResponse* response) {
+  absl::MutexLock lock(&mutex_);
+  for (const v1::RankedReplica& replica : replicas_) {
+    v1::ReplicaInfo* info = response->add_replicas();
+    info->set_worker_address(replica.worker_address());
+    info->set_node_id(replica.node_id());
+    *info->mutable_node_addresses() = replica.node_addresses();
+    info->set_state(v1::HOLDER_STATE_EXACT);
+  }
+  response->set_router_incarnation(IncarnationBytes());
+  response->set_ready(true);
+  return grpc::Status::OK;
+}
+
+}  // namespace cairn::testing

@@ -1,0 +1,52 @@
+// FakeRouter: a router for the tests of workers, on a loopback port. Fake: it ranks as told and
+// remembers what it was asked and told. It can be told to fail its next routes.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "cairn/v1/router.grpc.pb.h"
+
+namespace cairn::testing {
+
+class FakeRouter final : public v1::Router::Service {
+ public:
+  FakeRouter();
+  ~FakeRouter() override;
+
+  const std::string& target() const { return target_; }
+  // Stops serving; calls then find nobody.
+  void Stop();
+
+  // Ranks this replica after those before it. Its worker is "worker-N", N from 1; `node` is where
+  // its node is.
+  void AddReplica(const std::string& node, v1::RouteReason reason = v1::ROUTE_REASON_LOAD);
+  // What the next routes end with, one each.
+  void FailNextRoutes(const absl::Status& status, int times);
+
+  std::vector<v1::RouteRequest> routes() const;
+  std::vector<v1::ReportOutcomeRequest> outcomes() const;
+
+ private:
+  grpc::Status Route(grpc::ServerContext*, const v1::RouteRequest*, v1::RouteResponse*) override;
+  grpc::Status ReportOutcome(grpc::ServerContext*, const v1::ReportOutcomeRequest*,
+                             v1::ReportOutcomeResponse*) override;
+  grpc::Status ListReplicas(grpc::ServerContext*, const v1::ListReplicasRequest*,
+                            v1::ListReplicasResponse*) override;
+
+  mutable absl::Mutex mutex_;
+  std::vector<v1::RankedReplica> replicas_ ABSL_GUARDED_BY(mutex_);
+  std::vector<absl::Status> failures_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::RouteRequest> routes_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::ReportOutcomeRequest> outcomes_ ABSL_GUARDED_BY(mutex_);
+  std::string target_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace cairn::testing
