@@ -54,12 +54,13 @@ Reactor* CacheNodeService::RunOnExecutor(RpcMethod name, Context* context,
   auto call = std::make_shared<RpcMetrics::Call>(parts_.metrics->Begin(name));
   Reactor* const reactor = context->DefaultReactor();
   // The call's messages and context live until Finish.
-  const absl::Status submitted =
-      parts_.executor->Submit([this, context, method, request, response, call, reactor]() {
+  const absl::Status submitted = parts_.executor->Submit(
+      [this, context, method, request, response, call, reactor]() {
         const absl::Status status = Run(*context, method, *request, response);
         call->End(status.code());
         reactor->Finish(ToGrpcStatus(status));
-      });
+      },
+      request->SpaceUsedLong());
   if (submitted.ok()) return reactor;
   const absl::Status refused =
       absl::IsResourceExhausted(submitted) ? WithRetryAfter(submitted, kBusyRetryAfter) : submitted;

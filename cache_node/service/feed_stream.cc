@@ -25,7 +25,11 @@ grpc::ServerBidiReactor<v1::WatchBlocksRequest, v1::WatchBlocksResponse>* FeedSt
 
 FeedStream::FeedStream(const Parts& parts, grpc::CallbackServerContext* context,
                        RpcMetrics::Call call)
-    : parts_(parts), context_(context), call_(std::move(call)) {}
+    : parts_(parts),
+      context_(context),
+      call_(std::move(call)),
+      // A heartbeat may ask before the hello is on its way.
+      sending_since_(parts.clock->SteadyNow()) {}
 
 void FeedStream::Begin() {
   watcher_ = parts_.store->AddWatcher();

@@ -23,6 +23,7 @@ std::vector<MemoryTerm> MemoryTermsOf(const NodeConfig& config) {
        Times(int64_t{FeedHub::kWatchersMax} * config.feed_queue_records, kFeedRecordBytes),
        "feed-queue-records"},
       {"answers remembered", config.request_memory, "request-memory"},
+      {"calls waiting", kWaitingCallBytes, ""},
       {"allocator's reserve", AllocatorRetainedMax(), ""},
       {"base", kBaseBytes, ""},
   };

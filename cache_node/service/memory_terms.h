@@ -19,6 +19,8 @@ struct MemoryTerm {
 // What one connection may keep in the transport: its buffers, and those of a writer's stream that
 // was not admitted yet (64 KiB of lookahead, and the stream itself).
 inline constexpr ByteSize kConnectionBytes = ByteSize::KiB(256);
+// Requests that wait for a thread of the executor; over it they are refused.
+inline constexpr ByteSize kWaitingCallBytes = ByteSize::MiB(16);
 // One record that waits in a watcher's queue.
 inline constexpr ByteSize kFeedRecordBytes = ByteSize(64);
 // Code, stacks, gRPC's own, metrics.

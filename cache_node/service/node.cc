@@ -108,7 +108,8 @@ Node::Node(const NodeConfig& config, ByteSize limit, std::unique_ptr<HostMemory>
               .facts = &facts_}),
       executor_({.name = "calls",
                  .threads = config.executor_threads,
-                 .queue_max = static_cast<size_t>(config.executor_queue_max)}),
+                 .queue_max = static_cast<size_t>(config.executor_queue_max),
+                 .queue_bytes_max = kWaitingCallBytes.bytes()}),
       service_(ServiceParts()),
       generic_(GenericParts()) {
   ticker_.emplace("ticker", kTick, [this] { Tick(); });

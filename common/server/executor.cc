@@ -37,7 +37,7 @@ Executor::~Executor() {
   CAIRN_CHECK(queue_.empty());
 }
 
-absl::Status Executor::Submit(Task task) {
+absl::Status Executor::Submit(Task task, uint64_t bytes) {
   absl::MutexLock lock(&mutex_);
   if (stopping_) return absl::UnavailableError(absl::StrCat(options_.name, " is shutting down"));
   // A thread that runs nothing takes a task from the queue at once: that one does not wait.
@@ -46,7 +46,13 @@ absl::Status Executor::Submit(Task task) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the queue of ", options_.name, " is full: ", options_.queue_max, " waiting"));
   }
-  queue_.push_back(std::move(task));
+  if (bytes > options_.queue_bytes_max - queued_bytes_) {
+    return absl::ResourceExhaustedError(absl::StrCat("the queue of ", options_.name,
+                                                     " is full: ", queued_bytes_, " bytes of ",
+                                                     options_.queue_bytes_max, " waiting"));
+  }
+  queued_bytes_ += bytes;
+  queue_.push_back({std::move(task), bytes});
   return absl::OkStatus();
 }
 
@@ -66,7 +72,9 @@ void Executor::Run() {
       if (ran) --running_;
       mutex_.Await(absl::Condition(this, &Executor::HasWork));
       if (queue_.empty()) return;
-      task = std::move(queue_.front());
+      task = std::move(queue_.front().task);
+      CAIRN_CHECK(queued_bytes_ >= queue_.front().bytes);
+      queued_bytes_ -= queue_.front().bytes;
       queue_.pop_front();
       ++running_;
       CAIRN_CHECK(running_ <= options_.threads);

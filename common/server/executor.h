@@ -6,6 +6,7 @@
 // not throw.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <string>
@@ -29,6 +30,8 @@ class Executor {
     int threads = 1;
     // Tasks that wait, beyond those that run.
     size_t queue_max = 0;
+    // Bytes that waiting tasks hold, as Submit is told.
+    uint64_t queue_bytes_max = 0;
     // Added to the threads' niceness: 0 for work that a caller waits for, more for background work.
     int nice = 0;
   };
@@ -41,20 +44,26 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // RESOURCE_EXHAUSTED naming the queue and its bound when it is full; `task` is destroyed unrun
-  // then.
-  absl::Status Submit(Task task) ABSL_LOCKS_EXCLUDED(mutex_);
+  // `bytes`: what the task keeps in memory until it has run. RESOURCE_EXHAUSTED naming the queue
+  // and its bound when it is full; `task` is destroyed unrun then.
+  absl::Status Submit(Task task, uint64_t bytes = 0) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Tasks that wait now.
   size_t queued() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  struct Waiting {
+    Task task;
+    uint64_t bytes = 0;
+  };
+
   void Run();
   bool HasWork() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return stopping_ || !queue_.empty(); }
 
   const Options options_;
   mutable absl::Mutex mutex_;
-  std::deque<Task> queue_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Waiting> queue_ ABSL_GUARDED_BY(mutex_);
+  uint64_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // Tasks that run now, at most one a thread.
   int running_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -40,6 +40,30 @@ TEST(ExecutorTest, AFullQueueRefusesNamingItselfAndItsBound) {
   release.Notify();
 }
 
+TEST(ExecutorTest, TheBytesOfWaitingTasksAreBounded) {
+  absl::Notification started;
+  absl::Notification release;
+  Executor executor({.name = "disk", .threads = 1, .queue_max = 8, .queue_bytes_max = 100});
+  ASSERT_TRUE(executor
+                  .Submit(
+                      [&] {
+                        started.Notify();
+                        release.WaitForNotification();
+                      },
+                      100)
+                  .ok());
+  started.WaitForNotification();
+  ASSERT_TRUE(executor.Submit([] {}, 60).ok());  // What runs does not count.
+  const absl::Status status = executor.Submit([] {}, 41);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("disk"), HasSubstr("60 bytes of 100")));
+  EXPECT_TRUE(executor.Submit([] {}, 40).ok());
+  EXPECT_FALSE(executor.Submit([] {}, UINT64_MAX).ok());
+  release.Notify();
+  while (!executor.Submit([] {}, 100).ok()) std::this_thread::yield();
+}
+
 TEST(ExecutorTest, HasRoomAgainWhenTasksEnd) {
   Executor executor({.name = "disk", .threads = 1, .queue_max = 0});
   absl::Notification release;
