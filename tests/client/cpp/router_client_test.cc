@@ -1,0 +1,172 @@
+// The client of a router before a fake one: what it sends, what it repeats, what it refuses.
+#include "client/cpp/router_client.h"
+
+#include <gmock/gmock.h>
+
+#include <memory>
+
+#include "common/wire/limits.h"
+#include "tests/client/cpp/fake_router.h"
+#include "tests/client/cpp/fake_wait.h"
+#include "tests/client/cpp/sample_blocks.h"
+#include "tests/testing/seeded_random.h"
+
+namespace cairn {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::SizeIs;
+
+class RouterClientTest : public ::testing::Test {
+ protected:
+  RouterClientTest() : space_(testing::HandleOf(testing::SampleNamespace())) {
+    RouterClientOptions options;
+    options.target = router_.target();
+    options.timeout = absl::Seconds(60);
+    client_ =
+        std::make_unique<RouterClient>(options, ClientParts{&hasher_, &clock_, &random_, &wait_});
+  }
+
+  Prompt MakePrompt(size_t tokens) {
+    tokens_.assign(tokens, 7);
+    const Region region{.scope = {"public", "", ""}, .tokens = tokens_, .external_ids = {}};
+    return *Prompt::Make(hasher_, space_, {&region, 1});
+  }
+
+  testing::FakeClock clock_;
+  testing::FakeWait wait_{&clock_};
+  testing::SeededRandom random_{7};
+  Sha256BlockHasher hasher_;
+  const NamespaceHandle space_;
+  testing::FakeRouter router_;
+  std::unique_ptr<RouterClient> client_;
+  std::vector<uint32_t> tokens_;
+};
+
+TEST_F(RouterClientTest, AnswerIsAsTheRouterRanked) {
+  router_.AddReplica("127.0.0.1:1", v1::ROUTE_REASON_PREFIX);
+  router_.AddReplica("127.0.0.1:2");
+  const absl::StatusOr<RouteAnswer> answer = client_->Route(space_, MakePrompt(40));
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(answer->replicas, ElementsAre(Field(&RoutedReplica::worker_address, "worker-1"),
+                                            Field(&RoutedReplica::worker_address, "worker-2")));
+  EXPECT_EQ(answer->replicas[0].reason, v1::ROUTE_REASON_PREFIX);
+  EXPECT_THAT(answer->replicas[0].node_addresses, ElementsAre("127.0.0.1:1"));
+  EXPECT_EQ(answer->booking.router_incarnation.view(), std::string(16, 'I'));
+}
+
+TEST_F(RouterClientTest, SendsKeysAndTheLengthOfTheWholePrompt) {
+  router_.AddReplica("127.0.0.1:1");
+  ASSERT_TRUE(client_->Route(space_, MakePrompt(40), {.output_tokens = 9}).ok());
+  const v1::RouteRequest request = router_.routes().front();
+  EXPECT_EQ(request.fingerprint(), space_.fingerprint().view());
+  EXPECT_THAT(request.prompt().keys(), SizeIs(2 * kKeyBytes));
+  EXPECT_TRUE(request.prompt().regions().empty());
+  EXPECT_EQ(request.prompt_tokens(), 40u);
+  EXPECT_EQ(request.output_tokens(), 9u);
+}
+
+TEST_F(RouterClientTest, SendsTokensWhenAskedToOrWithoutAFullBlock) {
+  router_.AddReplica("127.0.0.1:1");
+  ASSERT_TRUE(client_->Route(space_, MakePrompt(40), {.by_tokens = true}).ok());
+  ASSERT_TRUE(client_->Route(space_, MakePrompt(5)).ok());
+  const std::vector<v1::RouteRequest> requests = router_.routes();
+  EXPECT_EQ(requests[0].prompt().regions(0).tokens_size(), 40);
+  EXPECT_EQ(requests[1].prompt().regions(0).tokens_size(), 5);
+  EXPECT_TRUE(requests[0].prompt().keys().empty());
+}
+
+TEST_F(RouterClientTest, PromptOfMoreTokensThanACallTakesGoesByKeysWhateverWasAsked) {
+  router_.AddReplica("127.0.0.1:1");
+  const Prompt prompt = MakePrompt(kTokensPerCallMax + 1);
+  ASSERT_TRUE(client_->Route(space_, prompt, {.by_tokens = true}).ok());
+  EXPECT_THAT(router_.routes()[0].prompt().keys(), SizeIs(prompt.block_count() * kKeyBytes));
+}
+
+TEST_F(RouterClientTest, PromptOfKeysLeavesItsLengthToTheRouter) {
+  router_.AddReplica("127.0.0.1:1");
+  ASSERT_TRUE(client_->Route(space_, Prompt::FromKeys(testing::SampleKeys(3))).ok());
+  EXPECT_EQ(router_.routes()[0].prompt_tokens(), 0u);
+}
+
+TEST_F(RouterClientTest, RouterWithoutReplicasIsAskedAgainUnderTheSameId) {
+  router_.AddReplica("127.0.0.1:1");
+  router_.FailNextRoutes(absl::UnavailableError("no replica is known"), 2);
+  ASSERT_TRUE(client_->Route(space_, MakePrompt(40)).ok());
+  const std::vector<v1::RouteRequest> requests = router_.routes();
+  ASSERT_THAT(requests, SizeIs(3));
+  EXPECT_THAT(requests[0].request_id(), SizeIs(kRequestIdBytes));
+  EXPECT_EQ(requests[0].SerializeAsString(), requests[2].SerializeAsString());
+  EXPECT_THAT(wait_.waits(), SizeIs(2));
+}
+
+TEST_F(RouterClientTest, EachRouteHasAnIdOfItsOwn) {
+  router_.AddReplica("127.0.0.1:1");
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(client_->Route(space_, MakePrompt(40)).ok());
+  EXPECT_NE(router_.routes()[0].request_id(), router_.routes()[1].request_id());
+}
+
+TEST_F(RouterClientTest, OtherFailuresAreNotRepeated) {
+  router_.FailNextRoutes(absl::ResourceExhaustedError("bookings"), 1);
+  EXPECT_EQ(client_->Route(space_, MakePrompt(40)).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(router_.routes(), SizeIs(1));
+}
+
+TEST_F(RouterClientTest, RouterThatIsGoneIsUnavailableAfterBoundedAttempts) {
+  router_.Stop();
+  EXPECT_EQ(client_->Route(space_, MakePrompt(40)).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(wait_.waits(), SizeIs(RetryOptions().attempts_max - 1));
+}
+
+TEST_F(RouterClientTest, AnswerWithoutAReplicaBreaksTheContract) {
+  EXPECT_EQ(client_->Route(space_, MakePrompt(40)).status().code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(RouterClientTest, OutcomeSaysAllThatItWasGiven) {
+  router_.AddReplica("127.0.0.1:1");
+  const RouteAnswer answer = *client_->Route(space_, MakePrompt(40));
+  EXPECT_TRUE(*client_->ReportOutcome({.booking = answer.booking,
+                                       .phase = v1::OUTCOME_PHASE_FIRST_TOKEN,
+                                       .worker_address = "worker-2",
+                                       .cached_tokens = 16,
+                                       .computed_tokens = 24,
+                                       .compute = absl::Milliseconds(1500)}));
+  const v1::ReportOutcomeRequest report = router_.outcomes().front();
+  EXPECT_EQ(report.booking(), answer.booking.id.view());
+  EXPECT_EQ(report.router_incarnation(), std::string(16, 'I'));
+  EXPECT_EQ(report.phase(), v1::OUTCOME_PHASE_FIRST_TOKEN);
+  EXPECT_EQ(report.worker_address(), "worker-2");
+  EXPECT_EQ(report.cached_tokens(), 16u);
+  EXPECT_EQ(report.computed_tokens(), 24u);
+  EXPECT_DOUBLE_EQ(report.compute_seconds(), 1.5);
+}
+
+TEST_F(RouterClientTest, ReplicasAreListed) {
+  router_.AddReplica("127.0.0.1:1");
+  const absl::StatusOr<ReplicaList> list = client_->ListReplicas();
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_THAT(list->replicas, ElementsAre(Field(&ReplicaEntry::worker_address, "worker-1")));
+  EXPECT_EQ(list->replicas[0].state, v1::HOLDER_STATE_EXACT);
+  EXPECT_FALSE(list->replicas[0].incarnation.has_value());
+  EXPECT_TRUE(list->ready);
+}
+
+TEST_F(RouterClientTest, OptionsOutOfRangeAreNamed) {
+  RouterClientOptions options;
+  options.target.clear();
+  EXPECT_THAT(std::string(ValidateRouterClientOptions(options).message()),
+              ::testing::HasSubstr("target"));
+  options = {};
+  options.timeout = absl::ZeroDuration();
+  EXPECT_THAT(std::string(ValidateRouterClientOptions(options).message()),
+              ::testing::HasSubstr("timeout"));
+  options = {};
+  options.retry.attempts_max = 0;
+  EXPECT_THAT(std::string(ValidateRouterClientOptions(options).message()),
+              ::testing::HasSubstr("attempts_max"));
+}
+
+}  // namespace
+}  // namespace cairn
