@@ -187,7 +187,8 @@ TEST(FeedTest, NamespacesRegisteredAndRetiredAreRecords) {
   watcher.Pull();
   ASSERT_EQ(watcher.namespaces.size(), 2u);
   EXPECT_TRUE(watcher.namespaces[1].retired);
-  EXPECT_EQ(t.store->NamespaceOf(watcher.namespaces[1].namespace_index).first, t.fingerprint());
+  EXPECT_EQ(t.store->NamespaceOf(watcher.namespaces[1].namespace_index).fingerprint,
+            t.fingerprint());
   EXPECT_THAT(watcher.reasons, ::testing::Each(RemovalReason::kRetired));
   EXPECT_EQ(watcher.reasons.size(), 5u);
 }
