@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-SCRIPTS = ("deploy/install-deps", "tests/run")
+SCRIPTS = ("deploy/install-deps", "deploy/up", "tests/run")
 
 
 class FakePath:
