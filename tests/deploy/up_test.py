@@ -92,7 +92,7 @@ class UpTest(unittest.TestCase):
 
     def test_a_node_that_ends_early_fails_it_with_its_log(self):
         self.add_program("cairn-node", 'echo "no such flag"; exit 2')
-        self.add_program("cairnctl", f"if [[ $* == *--plan* ]]; then echo '{PLAN}'; else exit 1; fi")
+        self.add_program("cairnctl", f"[[ $* == *--plan* ]] && echo '{PLAN}'")
         result = self.up("--once")
         self.assertEqual(result.returncode, 1)
         self.assertIn("no such flag", result.stderr)
