@@ -25,7 +25,12 @@ WriteStream::WriteStream(const Parts& parts, std::string tenant, uint64_t writer
 
 void WriteStream::AskForNext() {
   const std::shared_ptr<WriteStream> self = shared_from_this();
+  // It ended when it was told that it stalled while its answer was on its way.
+  if (!gate_.Enter()) return;
   parts_.in_flight->Acquire(self, kMessageBytesMax);
+  const std::optional<absl::Status> ended = gate_.Leave();
+  if (ended.has_value()) parts_.in_flight->Leave(this);
+  FinishIf(ended);
   // A client that went while the last message was handled has nobody else to take it out.
   if (cancelled_.load()) OnCancel();
 }
@@ -41,7 +46,11 @@ void WriteStream::OnAdmitted() {
 
 void WriteStream::OnRefused(absl::Status status) { End(std::move(status)); }
 
-void WriteStream::OnStalled(absl::Status status) { End(std::move(status)); }
+void WriteStream::OnStalled(absl::Status status) {
+  End(std::move(status));
+  // Its message may have landed in the meantime, so that it waits for the next.
+  parts_.in_flight->Leave(this);
+}
 
 void WriteStream::OnReadDone(bool ok) {
   // Without a message the client has sent all, or is gone.

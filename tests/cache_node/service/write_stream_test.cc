@@ -1,9 +1,14 @@
 // Method: a node whose budget holds one message, so that one stream that holds it shows what
 // happens to the others.
+#include "cache_node/service/write_stream.h"
+
 #include <gmock/gmock.h>
 
 #include <thread>
 
+#include "cache_node/service/write_stream.h"
+#include "common/base/clock.h"
+#include "common/metrics/metrics.h"
 #include "common/rpc/retry_status.h"
 #include "common/rpc/status_mapping.h"
 #include "common/wire/limits.h"
@@ -50,6 +55,30 @@ TEST_F(WriteStreamTest, StreamThatStallsIsCutForThoseWhoWait) {
   ExpectRefused(idle->Finish());
   EXPECT_THAT(node_->metrics().Text(),
               ::testing::HasSubstr("cairn_node_writers_stalled_total 1\n"));
+}
+
+// Two streams without a transport: what they start is kept back, and the test says what became of
+// it.
+TEST_F(WriteStreamTest, StreamThatEndedAsItsAnswerWasOnItsWayDoesNotQueueAgain) {
+  const SystemClock clock;
+  Metrics metrics;
+  RpcMetrics rpc_metrics(&metrics, &clock);
+  InFlightBytes in_flight({.bytes_max = kMessageBytesMax}, &clock);
+  const auto start = [&](uint64_t writer) {
+    const WriteStream::Parts parts = {
+        .store = &node_->store(), .in_flight = &in_flight, .bytes_landed = {}};
+    return static_cast<WriteStream*>(
+        WriteStream::Start(parts, "public", writer, rpc_metrics.Begin(RpcMethod::kWrite)));
+  };
+  WriteStream* const stalled = start(1);
+  in_flight.Release(stalled);  // Its message landed.
+  WriteStream* const holder = start(2);
+  stalled->OnStalled(absl::ResourceExhaustedError("stalled"));
+  stalled->OnWriteDone(true);
+  EXPECT_EQ(in_flight.counts().waiting, 0u);
+  stalled->OnDone();
+  in_flight.Release(holder);
+  holder->OnDone();
 }
 
 TEST_F(WriteStreamTest, RefusedAfterTheLongestWait) {
