@@ -2,6 +2,7 @@
 
 #include "cache_node/service/node_config.h"
 #include "cache_node/store/feed_hub.h"
+#include "cache_node/store/removed_ring.h"
 #include "common/server/allocator.h"
 
 namespace cairn::node {
@@ -9,6 +10,12 @@ namespace {
 
 ByteSize Times(int64_t count, ByteSize each) {
   return ByteSize(static_cast<uint64_t>(count) * each.bytes());
+}
+
+ByteSize LeaseLinkBytes(const NodeConfig& config) {
+  const uint64_t leased = config.leased_memory.bytes() != 0 ? config.leased_memory.bytes()
+                                                            : config.host_memory.bytes() / 2;
+  return ByteSize(leased / kLeasedBlockBytes.bytes() * kLeaseLinkBytes.bytes());
 }
 
 }  // namespace
@@ -20,8 +27,12 @@ std::vector<MemoryTerm> MemoryTermsOf(const NodeConfig& config) {
       {"payload in flight", config.in_flight_bytes, "in-flight-bytes"},
       {"connections", Times(config.connections_max, kConnectionBytes), "connections-max"},
       {"feed queues",
-       Times(int64_t{FeedHub::kWatchersMax} * config.feed_queue_records, kFeedRecordBytes),
+       Times(int64_t{FeedHub::kWatchersMax} * config.feed_queue_records,
+             ByteSize(FeedHub::kBytesPerRecord)),
        "feed-queue-records"},
+      {"removed keys", Times(config.removed_remembered, ByteSize(RemovedRing::kBytesPerEntry)),
+       "removed-remembered"},
+      {"links of leases", LeaseLinkBytes(config), "leased-memory"},
       {"answers remembered", config.request_memory, "request-memory"},
       {"calls waiting", kWaitingCallBytes, ""},
       {"allocator's reserve", AllocatorRetainedMax(), ""},

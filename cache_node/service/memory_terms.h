@@ -21,8 +21,10 @@ struct MemoryTerm {
 inline constexpr ByteSize kConnectionBytes = ByteSize::KiB(256);
 // Requests that wait for a thread of the executor; over it they are refused.
 inline constexpr ByteSize kWaitingCallBytes = ByteSize::MiB(16);
-// One record that waits in a watcher's queue.
-inline constexpr ByteSize kFeedRecordBytes = ByteSize(64);
+// Links of open leases, an allowance and no bound: what a block in a lease takes beside the block,
+// for each so many leased bytes. Leased blocks that are smaller on average take more.
+inline constexpr ByteSize kLeaseLinkBytes = ByteSize(96);
+inline constexpr ByteSize kLeasedBlockBytes = ByteSize::KiB(16);
 // Code, stacks, gRPC's own, metrics.
 inline constexpr ByteSize kBaseBytes = ByteSize::MiB(64);
 

@@ -51,7 +51,7 @@ struct NodeConfig {
 
   // Feed.
   int feed_shards = 64;
-  int feed_queue_records = 16384;
+  int feed_queue_records = 8192;
   absl::Duration heartbeat = absl::Milliseconds(500);
   absl::Duration feed_stall = absl::Seconds(30);
 

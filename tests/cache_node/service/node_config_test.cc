@@ -8,6 +8,8 @@
 #include <fstream>
 
 #include "cache_node/service/memory_terms.h"
+#include "cache_node/store/feed_hub.h"
+#include "cache_node/store/removed_ring.h"
 
 namespace cairn::node {
 namespace {
@@ -86,6 +88,36 @@ TEST(NodeConfig, MemoryIsTheSumOfItsTerms) {
   for (const v1::MemoryTerm& term : config.MemoryFacts(ByteSize()).terms) sum += term.bytes();
   EXPECT_EQ(sum, config.Memory().total().bytes());
   EXPECT_GT(sum, config.host_memory.bytes());
+}
+
+uint64_t TermOf(const NodeConfig& config, const std::string& name) {
+  for (const MemoryTerm& term : MemoryTermsOf(config)) {
+    if (term.name == name) return term.size.bytes();
+  }
+  ADD_FAILURE() << "no term '" << name << "'";
+  return 0;
+}
+
+TEST(NodeConfig, TermsOfTheStoreAreAsLargeAsItsPartsSay) {
+  NodeConfig config = GoodConfig();
+  config.feed_queue_records = 1000;
+  config.removed_remembered = 5000;
+  config.leased_memory = ByteSize::MiB(1);
+  EXPECT_EQ(TermOf(config, "feed queues"), 1000 * FeedHub::kWatchersMax * FeedHub::kBytesPerRecord);
+  EXPECT_EQ(TermOf(config, "removed keys"), 5000 * RemovedRing::kBytesPerEntry);
+  EXPECT_EQ(TermOf(config, "links of leases"), 64 * kLeaseLinkBytes.bytes());
+}
+
+TEST(NodeConfig, LeasesMayHoldHalfOfThePoolWhenNothingIsSaid) {
+  NodeConfig config = GoodConfig();
+  config.host_memory = ByteSize::MiB(2);
+  EXPECT_EQ(TermOf(config, "links of leases"), 64 * kLeaseLinkBytes.bytes());
+}
+
+TEST(NodeConfig, DefaultsFitIntoAGibibyteBesideAPoolOfAQuarter) {
+  NodeConfig config = GoodConfig();
+  config.host_memory = ByteSize::MiB(256);
+  EXPECT_LE(config.Memory().total(), ByteSize::GiB(1));
 }
 
 TEST(NodeConfig, SumAboveTheLimitIsRefusedWithTheTable) {
