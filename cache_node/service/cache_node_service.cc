@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cache_node/service/get_stream.h"
 #include "cache_node/service/refusal.h"
 #include "cache_node/service/waiting_reply.h"
 #include "common/rpc/retry_status.h"
@@ -145,17 +144,17 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* CacheNodeService::Get(Context* conte
                                                                   const grpc::ByteBuffer* request) {
   RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kGet);
   absl::StatusOr<std::unique_ptr<GetFrames>> frames = MakeGetFrames(*context, *request);
-  if (frames.ok() && !parts_.get_slots->Take()) {
+  if (frames.ok() && !parts_.get.slots->Take()) {
     frames = WithRetryAfter(
         absl::ResourceExhaustedError(absl::StrCat(
-            "Get calls that run at once: ", parts_.get_slots->max(), " already (--gets-max)")),
+            "Get calls that run at once: ", parts_.get.slots->max(), " already (--gets-max)")),
         kBusyRetryAfter);
   }
   if (!frames.ok()) {
     return new Refusal<grpc::ServerWriteReactor<grpc::ByteBuffer>>(frames.status(),
                                                                    std::move(call));
   }
-  return GetStream::Start(*std::move(frames), parts_.get_slots, parts_.get_bytes, std::move(call));
+  return GetStream::Start(parts_.get, context, *std::move(frames), std::move(call));
 }
 
 absl::StatusOr<std::unique_ptr<GetFrames>> CacheNodeService::MakeGetFrames(

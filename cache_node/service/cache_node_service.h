@@ -11,7 +11,7 @@
 
 #include "cache_node/service/feed_stream.h"
 #include "cache_node/service/get_frames.h"
-#include "cache_node/service/get_slots.h"
+#include "cache_node/service/get_stream.h"
 #include "cache_node/service/node_calls.h"
 #include "cache_node/service/rpc_metrics.h"
 #include "cache_node/service/settled_waiter.h"
@@ -37,9 +37,8 @@ class CacheNodeService final
     WaitingCalls* waiting = nullptr;
     SettledWaiter* waiter = nullptr;
     const Clock* clock = nullptr;
-    GetSlots* get_slots = nullptr;
     PinCount* get_pins = nullptr;
-    Counter get_bytes;
+    GetStream::Parts get;
     FeedStream::Parts feed;
   };
 

@@ -6,43 +6,70 @@
 
 namespace cairn::node {
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* GetStream::Start(std::unique_ptr<GetFrames> frames,
-                                                             GetSlots* slots, Counter bytes_sent,
+grpc::ServerWriteReactor<grpc::ByteBuffer>* GetStream::Start(const Parts& parts,
+                                                             grpc::CallbackServerContext* context,
+                                                             std::unique_ptr<GetFrames> frames,
                                                              RpcMetrics::Call call) {
-  auto* const stream = new GetStream(std::move(frames), slots, bytes_sent, std::move(call));
+  const std::shared_ptr<GetStream> stream(
+      new GetStream(parts, context, std::move(frames), std::move(call)));
+  parts.slots->Enter(stream);
   stream->SendNext();
-  return stream;
+  return stream.get();  // gRPC calls OnDone after it got this, not before.
 }
 
-GetStream::GetStream(std::unique_ptr<GetFrames> frames, GetSlots* slots, Counter bytes_sent,
-                     RpcMetrics::Call call)
-    : frames_(std::move(frames)), slots_(slots), bytes_sent_(bytes_sent), call_(std::move(call)) {}
+GetStream::GetStream(const Parts& parts, grpc::CallbackServerContext* context,
+                     std::unique_ptr<GetFrames> frames, RpcMetrics::Call call)
+    : parts_(parts), context_(context), frames_(std::move(frames)), call_(std::move(call)) {}
+
+void GetStream::OnTick() {
+  // Inside the gate nobody finishes, so the context is there.
+  if (!gate_.Enter()) return;
+  if (TakeStalled()) {
+    parts_.stalled.Increment();
+    context_->TryCancel();  // A status would wait behind the frame that nobody reads.
+  }
+  FinishIf(gate_.Leave());
+}
 
 void GetStream::SendNext() {
   const uint64_t sent_before = frames_->payload_bytes();
   absl::StatusOr<std::optional<grpc::ByteBuffer>> frame = frames_->Next();
   if (!frame.ok()) return End(frame.status());
   if (!frame->has_value()) return End(absl::OkStatus());
-  bytes_sent_.Increment(static_cast<double>(frames_->payload_bytes() - sent_before));
+  parts_.bytes_sent.Increment(static_cast<double>(frames_->payload_bytes() - sent_before));
   frame_ = **std::move(frame);
+  {
+    absl::MutexLock lock(&mutex_);
+    sending_since_ = parts_.clock->SteadyNow();
+  }
+  // Nobody else ends the stream, so nothing has been finished yet.
   StartWrite(&frame_);
 }
 
 void GetStream::OnWriteDone(bool ok) {
   frame_.Clear();
   if (ok) return SendNext();
-  End(absl::CancelledError("the client is gone"));
+  End(absl::CancelledError("the client is gone, or has read nothing for too long"));
 }
 
-void GetStream::End(const absl::Status& status) {
+bool GetStream::TakeStalled() {
+  absl::MutexLock lock(&mutex_);
+  if (parts_.clock->SteadyNow() - sending_since_ <= parts_.stall_max) return false;
+  sending_since_ = absl::InfiniteFuture();
+  return true;
+}
+
+void GetStream::End(absl::Status status) {
   frames_ = nullptr;
-  call_.End(status.code());
-  Finish(ToGrpcStatus(status));
+  FinishIf(gate_.End(std::move(status)));
 }
 
-void GetStream::OnDone() {
-  slots_->Give();
-  delete this;
+void GetStream::FinishIf(std::optional<absl::Status> status) {
+  if (!status.has_value()) return;
+  call_.End(status->code());
+  Finish(ToGrpcStatus(*status));
 }
+
+void GetStream::OnDone() { parts_.slots->Give(this); }
 
 }  // namespace cairn::node

@@ -127,9 +127,14 @@ CacheNodeService::Parts Node::ServiceParts() {
   parts.waiting = &waiting_;
   parts.waiter = &waiter_;
   parts.clock = &clock_;
-  parts.get_slots = &get_slots_;
   parts.get_pins = &get_pins_;
-  parts.get_bytes = metrics_.AddCounter("cairn_node_get_bytes_total", "Payload bytes sent by Get.");
+  parts.get = {
+      .slots = &get_slots_,
+      .clock = &clock_,
+      .stall_max = config_.get_stall,
+      .bytes_sent = metrics_.AddCounter("cairn_node_get_bytes_total", "Payload bytes sent by Get."),
+      .stalled = metrics_.AddCounter("cairn_node_gets_stalled_total",
+                                     "Get calls cut because their reader took nothing.")};
   parts.feed = {.store = store_.get(),
                 .router = &router_,
                 .messages = &feed_messages_,
@@ -203,6 +208,7 @@ void Node::Tick() {
   time_.Tick();
   store_->Tick();
   in_flight_.Tick();
+  get_slots_.Tick();
   waiter_.Tick();
   if (facts_.draining() && IsIdle()) idle_.Set();
 }

@@ -58,6 +58,7 @@ void CheckCalls(const NodeConfig& config, ConfigErrors& errors) {
                     absl::Minutes(10));
   errors.CheckRange("write-stall-ms", config.write_stall, absl::Milliseconds(1), absl::Minutes(10));
   errors.CheckRange("gets-max", int64_t{config.gets_max}, int64_t{1}, int64_t{100'000});
+  errors.CheckRange("get-stall-ms", config.get_stall, absl::Milliseconds(10), absl::Hours(1));
   errors.CheckRange("executor-threads", int64_t{config.executor_threads}, int64_t{1}, int64_t{256});
   errors.CheckRange("executor-queue-max", int64_t{config.executor_queue_max}, int64_t{1},
                     int64_t{1'000'000});

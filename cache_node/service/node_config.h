@@ -38,6 +38,7 @@ struct NodeConfig {
   absl::Duration admission_wait = absl::Seconds(10);
   absl::Duration write_stall = absl::Seconds(2);
   int gets_max = 1024;
+  absl::Duration get_stall = absl::Seconds(30);
   int executor_threads = 2;
   int executor_queue_max = 4096;
 

@@ -31,6 +31,7 @@ ABSL_FLAG(int, admission_wait_ms, 10'000, "Longest wait of a Write stream for ad
 ABSL_FLAG(int, write_stall_ms, 2'000,
           "An admitted Write stream that sends nothing for so long is cut while others wait.");
 ABSL_FLAG(int, gets_max, 1024, "Get calls that run at once.");
+ABSL_FLAG(int, get_stall_ms, 30'000, "A Get whose reader takes nothing for so long is cut.");
 ABSL_FLAG(int, executor_threads, 2, "Threads for calls that hash, remake memory or remove much.");
 ABSL_FLAG(int, executor_queue_max, 4096, "Such calls that may wait for a thread.");
 
@@ -71,6 +72,7 @@ NodeConfig ConfigFromFlags() {
   config.admission_wait = ms(absl::GetFlag(FLAGS_admission_wait_ms));
   config.write_stall = ms(absl::GetFlag(FLAGS_write_stall_ms));
   config.gets_max = absl::GetFlag(FLAGS_gets_max);
+  config.get_stall = ms(absl::GetFlag(FLAGS_get_stall_ms));
   config.executor_threads = absl::GetFlag(FLAGS_executor_threads);
   config.executor_queue_max = absl::GetFlag(FLAGS_executor_queue_max);
   config.lease_ttl = ms(absl::GetFlag(FLAGS_lease_ttl_ms));

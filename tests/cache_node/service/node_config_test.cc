@@ -68,10 +68,11 @@ TEST(NodeConfig, ValuesOutOfRangeNameTheirFlags) {
   config.feed_shards = 257;
   config.lease_ttl = absl::Hours(1);
   config.gets_max = 0;
+  config.get_stall = absl::ZeroDuration();
   config.heartbeat = absl::ZeroDuration();
   const std::string complaint = Complaint(config);
   for (const char* flag : {"--in-flight-bytes=1B", "--feed-shards=257", "--lease-ttl-ms=1h",
-                           "--gets-max=0", "--heartbeat-ms=0"}) {
+                           "--gets-max=0", "--get-stall-ms=0", "--heartbeat-ms=0"}) {
     EXPECT_THAT(complaint, HasSubstr(flag));
   }
 }
