@@ -24,6 +24,7 @@ std::vector<MemoryTerm> MemoryTermsOf(const NodeConfig& config) {
   return {
       {"host pool", config.host_memory, "host-memory"},
       {"index", config.index_memory, "index-memory"},
+      {"namespaces", config.namespace_memory, "namespace-memory"},
       {"payload in flight", config.in_flight_bytes, "in-flight-bytes"},
       {"connections", Times(config.connections_max, kConnectionBytes), "connections-max"},
       {"feed queues",

@@ -34,6 +34,7 @@ BlockStore::Options StoreOptions(const NodeConfig& config) {
   BlockStore::Options options;
   options.feed_shards = static_cast<uint32_t>(config.feed_shards);
   options.index_bytes_max = config.index_memory.bytes();
+  options.namespace_bytes_max = config.namespace_memory.bytes();
   options.leased_bytes_max = config.leased_memory.bytes();
   options.reserved_bytes_max = config.reserved_memory.bytes();
   options.removed_memory_entries = static_cast<size_t>(config.removed_remembered);

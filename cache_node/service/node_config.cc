@@ -42,6 +42,8 @@ void CheckMemory(const NodeConfig& config, ConfigErrors& errors) {
   }
   errors.CheckRange("host-memory", config.host_memory, ByteSize::MiB(1), kBytesMax);
   errors.CheckRange("index-memory", config.index_memory, ByteSize::MiB(1), kBytesMax);
+  errors.CheckRange("namespace-memory", config.namespace_memory, ByteSize::MiB(1),
+                    ByteSize::GiB(16));
   errors.CheckRange("request-memory", config.request_memory, ByteSize::MiB(1), ByteSize::GiB(16));
   errors.CheckRange("leased-memory", config.leased_memory, ByteSize(), config.host_memory);
   errors.CheckRange("reserved-memory", config.reserved_memory, ByteSize(), config.host_memory);

@@ -27,6 +27,7 @@ struct NodeConfig {
   ByteSize memory_limit;
   ByteSize host_memory = ByteSize::GiB(1);
   ByteSize index_memory = ByteSize::MiB(128);
+  ByteSize namespace_memory = ByteSize::MiB(64);
   ByteSize request_memory = ByteSize::MiB(32);
   ByteSize leased_memory;    // 0: half of the pool.
   ByteSize reserved_memory;  // 0: half of the pool.

@@ -16,6 +16,8 @@ ABSL_FLAG(cairn::ByteSize, memory_limit, cairn::ByteSize(),
           "Resident memory never exceeds this; 0: the cgroup's limit, or 80 % of the machine.");
 ABSL_FLAG(cairn::ByteSize, host_memory, cairn::ByteSize::GiB(1), "Pool of KV blocks.");
 ABSL_FLAG(cairn::ByteSize, index_memory, cairn::ByteSize::MiB(128), "Index of the blocks.");
+ABSL_FLAG(cairn::ByteSize, namespace_memory, cairn::ByteSize::MiB(64),
+          "Namespaces and their names, retired ones among them.");
 ABSL_FLAG(cairn::ByteSize, request_memory, cairn::ByteSize::MiB(32),
           "Answers remembered so that retries with a request id are safe.");
 ABSL_FLAG(cairn::ByteSize, leased_memory, cairn::ByteSize(),
@@ -63,6 +65,7 @@ NodeConfig ConfigFromFlags() {
   config.memory_limit = absl::GetFlag(FLAGS_memory_limit);
   config.host_memory = absl::GetFlag(FLAGS_host_memory);
   config.index_memory = absl::GetFlag(FLAGS_index_memory);
+  config.namespace_memory = absl::GetFlag(FLAGS_namespace_memory);
   config.request_memory = absl::GetFlag(FLAGS_request_memory);
   config.leased_memory = absl::GetFlag(FLAGS_leased_memory);
   config.reserved_memory = absl::GetFlag(FLAGS_reserved_memory);

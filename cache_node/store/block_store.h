@@ -53,6 +53,7 @@ class BlockStore {
   struct Options {
     uint32_t feed_shards = 64;  // 1 to 256.
     uint64_t index_bytes_max = uint64_t{256} << 20;
+    uint64_t namespace_bytes_max = uint64_t{64} << 20;
     uint64_t leased_bytes_max = 0;    // 0: half of the pool.
     uint64_t reserved_bytes_max = 0;  // 0: half of the pool.
     size_t removed_memory_entries = 65536;

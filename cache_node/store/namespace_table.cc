@@ -3,11 +3,40 @@
 #include "absl/strings/str_cat.h"
 #include "cache_node/store/namespace_difference.h"
 #include "common/base/check.h"
+#include "common/identity/payload_size.h"
 
 namespace cairn::node {
 
-NamespaceTable::NamespaceTable(size_t namespaces_max)
-    : namespaces_max_(namespaces_max), partitions_(1) {}
+namespace {
+
+// Nodes and slots of the containers that lead to a record, or to a label, and what the allocator
+// adds.
+constexpr uint64_t kRecordOverheadBytes = 256;
+constexpr uint64_t kLabelOverheadBytes = 64;
+
+uint64_t LayoutBytes(const Layout& layout) { return layout.groups.size() * sizeof(Group); }
+
+uint64_t MapBytes(const PayloadMap& map) {
+  const size_t groups = map.layout().groups.size();
+  return LayoutBytes(map.layout()) + groups * (sizeof(size_t) + sizeof(SegmentTiles)) +
+         map.parts().size() * sizeof(PayloadMap::Part);
+}
+
+uint64_t RecordBytes(const Namespace& fields, const PayloadMap& map) {
+  return sizeof(NamespaceRecord) + kRecordOverheadBytes + fields.model.size() +
+         fields.revision.size() + fields.numerics.size() + LayoutBytes(fields.layout) +
+         MapBytes(map);
+}
+
+// It is kept in the table and with its record.
+uint64_t LabelBytes(absl::string_view tenant, absl::string_view name) {
+  return 2 * (sizeof(std::pair<std::string, std::string>) + kLabelOverheadBytes + tenant.size() +
+              name.size());
+}
+
+}  // namespace
+
+NamespaceTable::NamespaceTable(const Options& options) : options_(options), partitions_(1) {}
 
 absl::StatusOr<NamespaceTable::Registration> NamespaceTable::Register(
     absl::string_view tenant, absl::string_view name, const Fingerprint& fingerprint,
@@ -21,31 +50,50 @@ absl::StatusOr<NamespaceTable::Registration> NamespaceTable::Register(
         "' is bound to another namespace: ", DescribeDifference(bound->second->fields, fields),
         "; use another name, or retire the bound namespace first"));
   }
-  if (bound == labels_.end() && labels_.size() >= kLabelsMax) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "this node keeps at most ", kLabelsMax, " names of namespaces: use one that is there"));
-  }
   NamespaceRecord* record = Find(fingerprint);
+  const bool new_label = bound == labels_.end();
+  const uint64_t bytes = (new_label ? LabelBytes(tenant, name) : 0) +
+                         (record == nullptr ? RecordBytes(fields, map) : 0);
+  if (absl::Status status = CheckRoom(new_label, record == nullptr, bytes); !status.ok()) {
+    return status;
+  }
+  bytes_ += bytes;
   if (record == nullptr) {
-    if (records_.size() >= namespaces_max_) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("this node keeps at most ", namespaces_max_,
-                       " namespaces, retired ones among them, until it is started anew"));
-    }
     records_.push_back(std::make_unique<NamespaceRecord>(fingerprint, fields, map));
     record = records_.back().get();
     record->index = static_cast<uint32_t>(records_.size() - 1);
     CAIRN_CHECK(by_fingerprint_.emplace(fingerprint, record).second);
   }
-  const bool created = bound == labels_.end() || bound->second != record || record->retired;
+  const bool created = new_label || bound->second != record || record->retired;
   if (record->retired) {
     CAIRN_CHECK(record->partitions.empty());
     record->retired = false;
   }
-  if (bound != labels_.end()) bound->second->labels.erase(label);
+  if (!new_label) bound->second->labels.erase(label);
   labels_[label] = record;
   record->labels.insert(label);
   return Registration{record, created};
+}
+
+absl::Status NamespaceTable::CheckRoom(bool new_label, bool new_record, uint64_t bytes) const {
+  if (new_label && labels_.size() >= kLabelsMax) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "this node keeps at most ", kLabelsMax, " names of namespaces: use one that is there"));
+  }
+  if (new_record && records_.size() >= options_.namespaces_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("this node keeps at most ", options_.namespaces_max,
+                     " namespaces, retired ones among them, until it is started anew"));
+  }
+  CAIRN_CHECK(bytes_ <= options_.bytes_max);
+  if (bytes > options_.bytes_max - bytes_) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the namespace and its name take ", bytes, " bytes, and ", bytes_, " of ",
+        options_.bytes_max,
+        " are taken by others, retired ones among them (--namespace-memory): use one that is "
+        "there, or start the node with more"));
+  }
+  return absl::OkStatus();
 }
 
 NamespaceRecord* NamespaceTable::Find(const Fingerprint& fingerprint) const {

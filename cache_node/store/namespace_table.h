@@ -3,7 +3,8 @@
 // A label within a tenant is bound to one fingerprint; a partition is one namespace's blocks of one
 // tenant. Records are never destroyed before the table, so pointers to them stay good. A retired
 // namespace that is registered again starts with new partitions, so that nothing old can return.
-// Not thread-safe: under the store's lock; `epoch` may be read on any thread.
+// What records and labels take is estimated and bounded, as nothing takes them back. Not
+// thread-safe: under the store's lock; `epoch` may be read on any thread.
 #pragma once
 
 #include <atomic>
@@ -53,17 +54,22 @@ class NamespaceTable {
   static constexpr size_t kLabelsMax = 65536;
   static constexpr size_t kPartitionsMax = size_t{1} << 20;
 
-  explicit NamespaceTable(size_t namespaces_max);
+  struct Options {
+    size_t namespaces_max = 0;
+    uint64_t bytes_max = 0;  // Of records and labels, as estimated.
+  };
+  explicit NamespaceTable(const Options& options);
 
   struct Registration {
     NamespaceRecord* record = nullptr;
     bool created = false;  // The label was not bound so before.
   };
   // FAILED_PRECONDITION when the label is bound to another namespace that is not retired, with the
-  // first field that differs and both values; RESOURCE_EXHAUSTED at a bound.
+  // first field that differs and both values; RESOURCE_EXHAUSTED at a bound, and nothing changed.
   absl::StatusOr<Registration> Register(absl::string_view tenant, absl::string_view name,
                                         const Fingerprint& fingerprint, const Namespace& fields,
                                         const PayloadMap& map);
+  uint64_t bytes() const { return bytes_; }
   // Null when unknown.
   NamespaceRecord* Find(const Fingerprint& fingerprint) const;
   // Null when unknown or retired.
@@ -88,7 +94,10 @@ class NamespaceTable {
       absl::string_view tenant) const;
 
  private:
-  const size_t namespaces_max_;
+  absl::Status CheckRoom(bool new_label, bool new_record, uint64_t bytes) const;
+
+  const Options options_;
+  uint64_t bytes_ = 0;
   std::vector<std::unique_ptr<NamespaceRecord>> records_;
   absl::flat_hash_map<Fingerprint, NamespaceRecord*> by_fingerprint_;
   absl::btree_map<std::pair<std::string, std::string>, NamespaceRecord*> labels_;

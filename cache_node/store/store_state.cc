@@ -16,7 +16,8 @@ StoreState::StoreState(const BlockStore::Options& options_in, RandomSource* rand
           .reserved_bytes_max = options_in.reserved_bytes_max != 0 ? options_in.reserved_bytes_max
                                                                    : memory->pool_bytes() / 2}),
       removed(options_in.removed_memory_entries),
-      namespaces(BlockStore::kNamespacesMax),
+      namespaces({.namespaces_max = BlockStore::kNamespacesMax,
+                  .bytes_max = options_in.namespace_bytes_max}),
       index(options_in.feed_shards),
       slots(std::move(memory), std::move(policies)),
       tokens(options_in.tokens_max),

@@ -65,14 +65,16 @@ TEST(NodeConfig, PlainTextStaysOnLoopback) {
 TEST(NodeConfig, ValuesOutOfRangeNameTheirFlags) {
   NodeConfig config = GoodConfig();
   config.in_flight_bytes = ByteSize(1);
+  config.namespace_memory = ByteSize(2);
   config.feed_shards = 257;
   config.lease_ttl = absl::Hours(1);
   config.gets_max = 0;
   config.get_stall = absl::ZeroDuration();
   config.heartbeat = absl::ZeroDuration();
   const std::string complaint = Complaint(config);
-  for (const char* flag : {"--in-flight-bytes=1B", "--feed-shards=257", "--lease-ttl-ms=1h",
-                           "--gets-max=0", "--get-stall-ms=0", "--heartbeat-ms=0"}) {
+  for (const char* flag :
+       {"--in-flight-bytes=1B", "--namespace-memory=2B", "--feed-shards=257", "--lease-ttl-ms=1h",
+        "--gets-max=0", "--get-stall-ms=0", "--heartbeat-ms=0"}) {
     EXPECT_THAT(complaint, HasSubstr(flag));
   }
 }
@@ -103,8 +105,10 @@ TEST(NodeConfig, TermsOfTheStoreAreAsLargeAsItsPartsSay) {
   NodeConfig config = GoodConfig();
   config.feed_queue_records = 1000;
   config.removed_remembered = 5000;
+  config.namespace_memory = ByteSize::MiB(3);
   config.leased_memory = ByteSize::MiB(1);
   EXPECT_EQ(TermOf(config, "feed queues"), 1000 * FeedHub::kWatchersMax * FeedHub::kBytesPerRecord);
+  EXPECT_EQ(TermOf(config, "namespaces"), ByteSize::MiB(3).bytes());
   EXPECT_EQ(TermOf(config, "removed keys"), 5000 * RemovedRing::kBytesPerEntry);
   EXPECT_EQ(TermOf(config, "links of leases"), 64 * kLeaseLinkBytes.bytes());
 }
