@@ -69,7 +69,6 @@ class NamespaceTable {
   absl::StatusOr<Registration> Register(absl::string_view tenant, absl::string_view name,
                                         const Fingerprint& fingerprint, const Namespace& fields,
                                         const PayloadMap& map);
-  uint64_t bytes() const { return bytes_; }
   // Null when unknown.
   NamespaceRecord* Find(const Fingerprint& fingerprint) const;
   // Null when unknown or retired.
