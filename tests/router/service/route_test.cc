@@ -7,7 +7,6 @@
 #include <random>
 
 #include "client/cpp/block_mirror.h"
-#include "common/rpc/prompt_conversion.h"
 #include "tests/router/service/real_node.h"
 #include "tests/router/service/router_fixture.h"
 
@@ -159,29 +158,6 @@ TEST_F(RouteTest, UnknownNamespaceIsRoutedByLoadAndSaid) {
   }
   EXPECT_FALSE(client_->LookupPrefix(unknown, MakePrompt(1))->namespace_known);
   EXPECT_EQ(client_->LookupPrefix(unknown, MakePrompt(1))->blocks_total, kBlocks);
-}
-
-TEST_F(RouteTest, RetryIsOneAlsoWhenItsNamespaceBecameKnownMeanwhile) {
-  StartCluster(1);
-  Namespace fields = testing::SampleNamespace();
-  fields.model = "new";
-  const NamespaceHandle fresh = *NamespaceHandle::Make("new", fields);
-  const Prompt prompt = MakePrompt(1);
-  v1::RouteRequest request;
-  request.set_fingerprint(std::string(fresh.fingerprint().view()));
-  *request.mutable_prompt() = PromptToProto(prompt.regions(), {});
-  request.set_request_id(std::string(16, 'x'));
-  const auto stub = v1::Router::NewStub(
-      grpc::CreateChannel(router_->addresses().front(), grpc::InsecureChannelCredentials()));
-  std::vector<v1::RouteResponse> answers(2);
-  for (v1::RouteResponse& answer : answers) {
-    grpc::ClientContext context;
-    const grpc::Status status = stub->Route(&context, request, &answer);
-    ASSERT_TRUE(status.ok()) << status.error_message();
-    nodes_[0]->Register(fresh);
-    ASSERT_TRUE(Await([&] { return client_->LookupPrefix(fresh, prompt)->namespace_known; }));
-  }
-  EXPECT_EQ(answers[0].SerializeAsString(), answers[1].SerializeAsString());
 }
 
 TEST_F(RouteTest, RequestsThatBeginAlikeGoTogetherBeforeAnyFeedSaysSo) {
