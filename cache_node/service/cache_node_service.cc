@@ -14,6 +14,8 @@
 namespace cairn::node {
 namespace {
 
+constexpr char kGone[] = "the client is gone";
+
 using Reactor = grpc::ServerUnaryReactor;
 
 constexpr absl::Duration kBusyRetryAfter = absl::Milliseconds(50);
@@ -31,7 +33,7 @@ Reactor* Finish(grpc::CallbackServerContext* context, RpcMetrics::Call call,
 template <typename Request, typename Response>
 absl::Status CacheNodeService::Run(const Context& context, Method<Request, Response> method,
                                    const Request& request, Response* response) const {
-  if (context.IsCancelled()) return absl::CancelledError("the client is gone");
+  if (context.IsCancelled()) return absl::CancelledError(kGone);
   const absl::StatusOr<Caller> caller = parts_.callers->Resolve(context);
   if (!caller.ok()) return caller.status();
   return (parts_.calls->*method)(*caller, request, response);
@@ -90,7 +92,7 @@ Reactor* CacheNodeService::ClearScope(Context* context, const v1::ClearScopeRequ
 Reactor* CacheNodeService::Lookup(Context* context, const v1::LookupRequest* request,
                                   v1::LookupResponse* response) {
   RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kLookup);
-  if (context->IsCancelled()) return Finish(context, std::move(call), absl::CancelledError(""));
+  if (context->IsCancelled()) return Finish(context, std::move(call), absl::CancelledError(kGone));
   const absl::StatusOr<Caller> caller = parts_.callers->Resolve(*context);
   if (!caller.ok()) return Finish(context, std::move(call), caller.status());
   absl::StatusOr<std::optional<NodeCalls::PendingLookup>> begun =

@@ -2,8 +2,9 @@
 //
 // Start makes everything and serves; Drain says goodbye in order; the destructor stops at once.
 // Everything is torn down from the outside in: servers before threads before the store, and the
-// store only after gRPC has let go of the last pinned bytes. Used by main and by tests in one
-// process.
+// store only after gRPC has let go of the last pinned bytes; if it does not within 10 s of the
+// servers' end, the process aborts rather than free memory under it. Drain may be called beside
+// running calls, from one thread. Used by main and by tests in one process.
 #pragma once
 
 #include <memory>

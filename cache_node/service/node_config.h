@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "cache_node/service/node_facts.h"
 #include "common/server/byte_size.h"
@@ -69,7 +71,7 @@ struct NodeConfig {
 };
 
 // The limit to keep: `memory_limit`, or without one the cgroup's, or without that
-// kPhysicalFraction of the machine's memory. FAILED_PRECONDITION when the cgroup allows less, or
+// kPhysicalPercent of the machine's memory. FAILED_PRECONDITION when the cgroup allows less, or
 // when the terms add up to more. `root` is "/" but for tests.
 absl::StatusOr<ByteSize> MemoryLimitOf(const NodeConfig& config, absl::string_view root);
 

@@ -1,14 +1,14 @@
 // BlockStore: the blocks of one node, from reserve to removal. Knows no gRPC, no threads of its own
 // and no wall clock: time, randomness, memory, hashing and eviction come through the constructor.
 //
-// What it keeps (DESIGN section 3): a reader gets committed bytes or a miss; nothing half written
-// is visible; a slot is not reused under a pin; only consecutive blocks count; everything is
-// bounded and every slot's bytes are charged to one tenant while it lives; tenants do not see each
-// other (blocks live in partitions, one a namespace and tenant; a lookup sees the caller's and the
-// public one).
+// What it keeps: a reader gets committed bytes or a miss; nothing half written is visible; a slot
+// is not reused under a pin; only consecutive blocks count; everything is bounded and every slot's
+// bytes are charged to one tenant while it lives; tenants do not see each other (blocks live in
+// partitions, one a namespace and tenant; a lookup sees the caller's and the public one).
 //
 // Thread-safe. One lock guards all state; no call holds it for more than a bounded number of steps
-// (kStepsPerLock), so long calls let others in between. Bytes are copied and hashed outside the
+// (kStepsPerLock), so long calls let others in between; the exception is a feed's snapshot, which
+// copies one shard's keys at once. Bytes are copied and hashed outside the
 // lock. Blocking work that is said here (segment remake, hashing of a reported block) happens on
 // the caller's thread, outside the lock.
 //

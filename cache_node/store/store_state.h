@@ -2,9 +2,8 @@
 //
 // Every change of an entry's life, holders or family goes through here, so that policy, feed,
 // digests, charges and budgets follow. The operations of the paths (lookup_operation.h,
-// reserve_operation.h,
-// ...) are built of these. Not thread-safe: its users hold the store's lock; const methods may run
-// together under a shared lock.
+// reserve_operation.h, ...) are built of these. Not thread-safe: its users hold the store's lock;
+// const methods may run together under a shared lock.
 #pragma once
 
 #include <atomic>

@@ -75,8 +75,7 @@ class HostMemory {
   //   1. under the lock: takes the old mapping out;
   //   2. outside: the caller destroys it (unmaps) and calls MakeSegment;
   //   3. under the lock: puts the new one in, fresh, and on failure puts in nothing: the pool
-  //   shrinks
-  //      by one segment, which Info shows as slots 0, and the next BeginRemake of it tries again.
+  //      shrinks by one segment, which Info shows as `missing`, until a later remake succeeds.
   std::unique_ptr<MemorySegment> BeginRemake(uint32_t index);
   static absl::StatusOr<std::unique_ptr<MemorySegment>> MakeSegment(uint64_t bytes);
   void FinishRemake(uint32_t index, std::unique_ptr<MemorySegment> segment);

@@ -1,6 +1,6 @@
 // ReadLease: one reader's share of a lease that a lookup took.
 //
-// While it lasts, the leased blocks keep their places on the node (DESIGN: no memory is reused
+// While it lasts, the leased blocks keep their places on the node (no memory is reused
 // under a reader). Move-only. A share that was not ended says on destruction that this reader could
 // use nothing, waiting a bounded time; its time to live guards against clients that never come to
 // that. The node may revoke. Not thread-safe. The client outlives it.

@@ -3,7 +3,7 @@
 // It follows a steady clock, but advances by at most `advance_max` from one Tick() to the next. The
 // owner ticks regularly and much more often than that. A process that was stopped, or whose machine
 // was, ticked late: it finds every deadline extended by what it missed beyond `advance_max`, so
-// clients that could not reach it are not taken for dead (DESIGN 3.6).
+// clients that could not reach it are not taken for dead.
 //
 // Thread-safe; never goes back. Only differences mean anything: guarded times compare with guarded
 // times of the same object, not with the clock's own. Without ticks it stops after `advance_max`.

@@ -1,7 +1,7 @@
 // MetricSeries: one metric with one label whose values are not known beforehand, such as a tenant.
 //
 // The first `values_max` values that come get a series each; all later ones share the series whose
-// value is "other", so that a caller who invents names cannot grow the process (DESIGN 3.5). A
+// value is "other", so that a caller who invents names cannot grow the process. A
 // value keeps its series for the life of the process. Thread-safe. A component owns its
 // MetricSeries; the Metrics that made it must outlive it.
 #pragma once
