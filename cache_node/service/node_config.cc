@@ -7,7 +7,7 @@
 #include "cache_node/store/feed_hub.h"
 #include "common/server/allocator.h"
 #include "common/server/config_errors.h"
-#include "common/server/machine_memory.h"
+#include "common/server/memory_limit.h"
 #include "common/server/rpc_server.h"
 #include "common/wire/limits.h"
 
@@ -113,20 +113,7 @@ NodeFacts::Memory NodeConfig::MemoryFacts(ByteSize limit) const {
 }
 
 absl::StatusOr<ByteSize> MemoryLimitOf(const NodeConfig& config, absl::string_view root) {
-  const absl::StatusOr<MachineMemory> machine = ReadMachineMemory(root);
-  if (!machine.ok()) return machine.status();
-  ByteSize limit = config.memory_limit;
-  if (limit.bytes() == 0) {
-    limit = machine->cgroup.has_value() && *machine->cgroup < machine->physical
-                ? *machine->cgroup
-                : ByteSize(machine->physical.bytes() / 100 * kPhysicalPercent);
-  } else if (absl::Status status = machine->CheckAllows(limit, "memory-limit"); !status.ok()) {
-    return status;
-  }
-  if (absl::Status status = config.Memory().CheckWithin(limit, "memory-limit"); !status.ok()) {
-    return status;
-  }
-  return limit;
+  return cairn::MemoryLimitOf(config.memory_limit, config.Memory(), root);
 }
 
 }  // namespace cairn::node

@@ -70,12 +70,7 @@ struct NodeConfig {
   NodeFacts::Memory MemoryFacts(ByteSize limit) const;
 };
 
-// The limit to keep: `memory_limit`, or without one the cgroup's, or without that
-// kPhysicalPercent of the machine's memory. FAILED_PRECONDITION when the cgroup allows less, or
-// when the terms add up to more. `root` is "/" but for tests.
+// The limit to keep: common/server/memory_limit.h, over this configuration's sum.
 absl::StatusOr<ByteSize> MemoryLimitOf(const NodeConfig& config, absl::string_view root);
-
-// Of physical memory, in percent, where neither a flag nor a cgroup says a limit.
-inline constexpr uint64_t kPhysicalPercent = 80;
 
 }  // namespace cairn::node

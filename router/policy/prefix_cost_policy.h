@@ -12,6 +12,7 @@
 //
 // What the rule leaves open was chosen in the closed loop of tests/router/core (conversation trace,
 // 3 nodes, 16 workers, ideal hit rate 0.3734; lost hit rate, and busiest node over mean):
+// (means of 8 timings; slack 1 and 2 and the other miss weights are single ones)
 //   queue_slack_prompts   0: 0.0129, 1.03    0.1: 0.0130, 1.03    0.25: 0.0137, 1.02
 //                         0.5: 0.0146, 1.01    1: 0.0164, 1.01    2: 0.0212, 1.01
 // Strictly least queued is best for hits and a tenth of a prompt costs none, so that is the slack:

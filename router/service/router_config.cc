@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/server/allocator.h"
 #include "common/server/config_errors.h"
-#include "common/server/machine_memory.h"
+#include "common/server/memory_limit.h"
 #include "common/server/rpc_server.h"
 #include "common/wire/limits.h"
 #include "router/index/block_holders.h"
@@ -175,20 +175,7 @@ MemorySum RouterConfig::Memory() const {
 ByteSize RouterConfig::TransportBytes() const { return Times(connections_max, kConnectionBytes); }
 
 absl::StatusOr<ByteSize> MemoryLimitOf(const RouterConfig& config, absl::string_view root) {
-  const absl::StatusOr<MachineMemory> machine = ReadMachineMemory(root);
-  if (!machine.ok()) return machine.status();
-  ByteSize limit = config.memory_limit;
-  if (limit.bytes() == 0) {
-    limit = machine->cgroup.has_value() && *machine->cgroup < machine->physical
-                ? *machine->cgroup
-                : ByteSize(machine->physical.bytes() / 100 * kPhysicalPercent);
-  } else if (absl::Status status = machine->CheckAllows(limit, "memory-limit"); !status.ok()) {
-    return status;
-  }
-  if (absl::Status status = config.Memory().CheckWithin(limit, "memory-limit"); !status.ok()) {
-    return status;
-  }
-  return limit;
+  return cairn::MemoryLimitOf(config.memory_limit, config.Memory(), root);
 }
 
 }  // namespace cairn::router

@@ -75,11 +75,7 @@ struct RouterConfig {
   ByteSize TransportBytes() const;
 };
 
-// The limit to keep: `memory_limit`, or without one the cgroup's, or without that
-// kPhysicalPercent of the machine's memory. FAILED_PRECONDITION when the cgroup allows less, or
-// when the terms add up to more. `root` is "/" but for tests.
+// The limit to keep: common/server/memory_limit.h, over this configuration's sum.
 absl::StatusOr<ByteSize> MemoryLimitOf(const RouterConfig& config, absl::string_view root);
-
-inline constexpr uint64_t kPhysicalPercent = 80;
 
 }  // namespace cairn::router
