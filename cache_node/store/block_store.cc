@@ -28,7 +28,7 @@ BlockStore::BlockStore(const Options& options, const GuardedTime* time, RandomSo
       time_(time),
       counters_(counters),
       signals_(std::move(signals)),
-      segment_bytes_(memory->segment_bytes()),
+      slot_bytes_max_(memory->slot_bytes_max()),
       state_(std::make_unique<StoreState>(options, random, counters, std::move(memory),
                                           std::move(policies))) {}
 
@@ -61,10 +61,10 @@ absl::StatusOr<RegisteredNamespace> BlockStore::RegisterNamespace(absl::string_v
   if (!fingerprint.ok()) return fingerprint.status();
   const absl::StatusOr<PayloadMap> map = PayloadMap::Make(fields.layout);
   if (!map.ok()) return map.status();
-  if (map->block_bytes() > segment_bytes_) {
+  if (map->block_bytes() > slot_bytes_max_) {
     return absl::FailedPreconditionError(
         absl::StrCat("a block of this layout takes ", map->block_bytes(),
-                     " bytes and a memory segment of this node holds ", segment_bytes_,
+                     " bytes and a memory segment of this node holds ", slot_bytes_max_,
                      ": give the node a larger host pool, or use smaller blocks"));
   }
   Section section(this);

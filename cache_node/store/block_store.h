@@ -190,7 +190,7 @@ class BlockStore {
   const GuardedTime* const time_;
   StoreCounters* const counters_;
   const Signals signals_;
-  const uint64_t segment_bytes_;
+  const uint64_t slot_bytes_max_;
   mutable absl::Mutex mutex_;
   const std::unique_ptr<StoreState> state_ ABSL_PT_GUARDED_BY(mutex_);
 };

@@ -107,7 +107,7 @@ absl::StatusOr<ReserveAnswer> BlockStore::Reserve(absl::string_view tenant,
     std::optional<ReserveOperation::Remake> remake = reserve.TakeRemake();
     if (!remake.has_value()) continue;
     remake->old.reset();
-    absl::StatusOr<std::unique_ptr<MemorySegment>> made = HostMemory::MakeSegment(segment_bytes_);
+    absl::StatusOr<std::unique_ptr<MemorySegment>> made = HostMemory::MakeSegment(remake->bytes);
     if (!made.ok()) reserve.RemakeRefused();
     Section section(this);
     PutRemade(&*state_, remake->slot_class, remake->segment,

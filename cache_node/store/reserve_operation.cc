@@ -235,7 +235,8 @@ ReserveOperation::Verdict ReserveOperation::TakeSpace(StoreState* state, ClassSp
       return Verdict::kNext;
     case SlotAnswer::Kind::kRemake:
       ++remakes_;
-      remake_ = Remake{space->slot_class, answer.segment, std::move(answer.old)};
+      remake_ =
+          Remake{space->slot_class, answer.segment, answer.segment_bytes, std::move(answer.old)};
       return Verdict::kAgain;
     case SlotAnswer::Kind::kAgain:
       if (!tired) return Verdict::kAgain;

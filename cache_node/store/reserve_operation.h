@@ -21,6 +21,7 @@ class ReserveOperation {
   struct Remake {
     SlotClass slot_class;
     uint32_t segment = 0;
+    uint64_t bytes = 0;
     std::unique_ptr<MemorySegment> old;
   };
 

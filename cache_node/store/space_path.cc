@@ -91,6 +91,7 @@ SlotAnswer TakeSlot(StoreState* state, ClassSpace* space, uint32_t remakes, uint
     space->remaking = true;
     answer.kind = SlotAnswer::Kind::kRemake;
     answer.segment = *segment;
+    answer.segment_bytes = slots.memory().SegmentBytes(*segment);
     answer.old = slots.memory().BeginRemake(*segment);
     return answer;
   }

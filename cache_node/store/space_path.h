@@ -24,6 +24,7 @@ struct SlotAnswer {
   Kind kind = Kind::kNone;
   SlotRef slot;
   uint32_t segment = 0;
+  uint64_t segment_bytes = 0;
   std::unique_ptr<MemorySegment> old;
 };
 

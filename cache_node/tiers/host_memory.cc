@@ -19,6 +19,7 @@ constexpr uint64_t kSlotAlignmentBytes = 64;
 // of them that are not held are in `free`. Higher ones were never touched, so that a class of small
 // slots costs nothing until they are used.
 struct HostMemory::Segment {
+  uint64_t bytes = 0;  // Also while no memory is behind it.
   std::unique_ptr<MemorySegment> memory;
   uint64_t id = 0;
   SlotClass slot_class;
@@ -41,16 +42,18 @@ absl::StatusOr<std::unique_ptr<HostMemory>> HostMemory::Create(uint64_t pool_byt
     return absl::InvalidArgumentError(absl::StrCat(
         "a host pool of ", pool_bytes, " bytes is too small: give at least ", bytes_min, " bytes"));
   }
-  const uint64_t share = std::min(pool_bytes / kSegmentsAtLeast, kSegmentBytesMax);
-  const uint64_t segment_bytes = share / page_bytes * page_bytes;
-  const uint64_t count = pool_bytes / segment_bytes;
+  const uint64_t pages = pool_bytes / page_bytes;
+  const uint64_t count = std::max<uint64_t>(
+      kSegmentsAtLeast, (pages * page_bytes + kSegmentBytesMax - 1) / kSegmentBytesMax);
   if (count > std::numeric_limits<uint32_t>::max()) {
     return absl::InvalidArgumentError(
         absl::StrCat("a host pool of ", pool_bytes, " bytes has too many memory segments"));
   }
   std::vector<std::unique_ptr<MemorySegment>> segments;
   for (uint64_t i = 0; i < count; ++i) {
-    absl::StatusOr<std::unique_ptr<MemorySegment>> segment = MakeSegment(segment_bytes);
+    const uint64_t segment_pages = pages / count + (i < pages % count ? 1 : 0);
+    absl::StatusOr<std::unique_ptr<MemorySegment>> segment =
+        MakeSegment(segment_pages * page_bytes);
     if (!segment.ok()) {
       return absl::Status(segment.status().code(),
                           absl::StrCat("host pool of ", pool_bytes, " bytes, memory segment ",
@@ -58,15 +61,16 @@ absl::StatusOr<std::unique_ptr<HostMemory>> HostMemory::Create(uint64_t pool_byt
     }
     segments.push_back(*std::move(segment));
   }
-  return std::unique_ptr<HostMemory>(new HostMemory(segment_bytes, std::move(segments)));
+  return std::unique_ptr<HostMemory>(new HostMemory(std::move(segments)));
 }
 
-HostMemory::HostMemory(uint64_t segment_bytes, std::vector<std::unique_ptr<MemorySegment>> segments)
-    : segment_bytes_(segment_bytes) {
+HostMemory::HostMemory(std::vector<std::unique_ptr<MemorySegment>> segments) {
   for (std::unique_ptr<MemorySegment>& memory : segments) {
     auto segment = std::make_unique<Segment>();
+    segment->bytes = memory->bytes().size();
     segment->memory = std::move(memory);
     segment->id = next_id_++;
+    pool_bytes_ += segment->bytes;
     segments_.push_back(std::move(segment));
   }
   // The last is taken first; the pool fills from its start.
@@ -75,9 +79,14 @@ HostMemory::HostMemory(uint64_t segment_bytes, std::vector<std::unique_ptr<Memor
 
 HostMemory::~HostMemory() = default;
 
-uint64_t HostMemory::pool_bytes() const { return (segments_.size() - missing_) * segment_bytes_; }
+uint64_t HostMemory::pool_bytes() const { return pool_bytes_; }
 
-uint64_t HostMemory::segment_bytes() const { return segment_bytes_; }
+uint64_t HostMemory::slot_bytes_max() const { return segments_.back()->bytes; }
+
+uint64_t HostMemory::SegmentBytes(uint32_t index) const {
+  CAIRN_CHECK(index < segments_.size());
+  return segments_[index]->bytes;
+}
 
 uint32_t HostMemory::segment_count() const { return static_cast<uint32_t>(segments_.size()); }
 
@@ -86,7 +95,7 @@ uint64_t HostMemory::used_bytes() const { return used_bytes_; }
 std::optional<SlotRef> HostMemory::Allocate(const SlotClass& slot_class) {
   CAIRN_CHECK(slot_class.tenant != 0);
   CAIRN_CHECK(slot_class.slot_bytes > 0 && slot_class.slot_bytes % kSlotAlignmentBytes == 0);
-  if (slot_class.slot_bytes > segment_bytes_) return std::nullopt;
+  if (slot_class.slot_bytes > slot_bytes_max()) return std::nullopt;
   auto entry = with_free_slots_.find(slot_class);
   if (entry == with_free_slots_.end()) {
     if (fresh_.empty()) return std::nullopt;
@@ -164,7 +173,7 @@ std::unique_ptr<MemorySegment> HostMemory::BeginRemake(uint32_t index) {
   Segment& segment = *segments_[index];
   CAIRN_CHECK(!segment.in_remake && segment.slots_used == 0);
   if (segment.memory == nullptr) {
-    --missing_;
+    pool_bytes_ += segment.bytes;
   } else if (segment.slots == 0) {
     CAIRN_CHECK(std::erase(fresh_, index) == 1);
   } else {
@@ -192,10 +201,11 @@ void HostMemory::FinishRemake(uint32_t index, std::unique_ptr<MemorySegment> mem
   CAIRN_CHECK(segment.in_remake && segment.memory == nullptr);
   segment.in_remake = false;
   if (memory == nullptr) {
-    ++missing_;
+    CAIRN_CHECK(pool_bytes_ >= segment.bytes);
+    pool_bytes_ -= segment.bytes;
     return;
   }
-  CAIRN_CHECK(memory->bytes().size() == segment_bytes_);
+  CAIRN_CHECK(memory->bytes().size() == segment.bytes);
   segment.memory = std::move(memory);
   segment.id = next_id_++;
   fresh_.push_back(index);
@@ -204,7 +214,7 @@ void HostMemory::FinishRemake(uint32_t index, std::unique_ptr<MemorySegment> mem
 void HostMemory::AssignClass(uint32_t index, const SlotClass& slot_class) {
   Segment& segment = *segments_[index];
   CAIRN_CHECK(segment.memory != nullptr && segment.slots == 0 && segment.generations.empty());
-  const uint64_t slots = segment_bytes_ / slot_class.slot_bytes;
+  const uint64_t slots = segment.bytes / slot_class.slot_bytes;
   CAIRN_CHECK(slots > 0 && slots <= std::numeric_limits<uint32_t>::max());
   segment.slot_class = slot_class;
   segment.slots = static_cast<uint32_t>(slots);

@@ -1,6 +1,7 @@
 // HostMemory: the host tier's pool, cut into memory segments and those into slots.
 //
-// The pool is a list of memfd memory segments of one size (pool/16, at most 256 MiB), mapped
+// The pool is a list of memfd memory segments, at least 16 and of at most 256 MiB, whose sizes
+// differ by one page at most, the larger first, so that no page of the pool is left over; mapped
 // writable, touched, then sealed (SHRINK, GROW, FUTURE_WRITE, SEAL). Each belongs to one slot
 // class, that is one tenant and one slot size; a slot holds one whole block. A segment that changes
 // class is made anew, as a new memfd under an id never used again, so no tenant ever maps what was
@@ -50,14 +51,16 @@ class HostMemory {
   static absl::StatusOr<std::unique_ptr<HostMemory>> Create(uint64_t pool_bytes);
   ~HostMemory();
 
-  // Of all segments but the missing ones: what `pool_bytes` allowed, rounded down to whole
-  // segments.
+  // Of all segments but the missing ones: what `pool_bytes` allowed, rounded down to whole pages.
   uint64_t pool_bytes() const;
-  uint64_t segment_bytes() const;
+  // The largest slot that every segment has room for. Never changes.
+  uint64_t slot_bytes_max() const;
+  // Never changes, whatever is made of the segment.
+  uint64_t SegmentBytes(uint32_t index) const;
 
   // A free slot of the class, from a segment that already has it or from a fresh one. Nothing: the
-  // caller evicts, or lets a segment change class. Never anything when a slot is larger than a
-  // segment. The slot's bytes are what its last holder left.
+  // caller evicts, or lets a segment change class. Never anything when a slot is larger than
+  // slot_bytes_max. The slot's bytes are what its last holder left.
   std::optional<SlotRef> Allocate(const SlotClass& slot_class);
   // Raises the slot's generation: what was leased there is no longer there.
   void Free(SlotRef slot);
@@ -73,7 +76,7 @@ class HostMemory {
   // Change of class, in three steps. The segment has no slot in use. From BeginRemake to
   // FinishRemake nothing is allocated from it.
   //   1. under the lock: takes the old mapping out;
-  //   2. outside: the caller destroys it (unmaps) and calls MakeSegment;
+  //   2. outside: the caller destroys it (unmaps) and calls MakeSegment with its SegmentBytes;
   //   3. under the lock: puts the new one in, fresh, and on failure puts in nothing: the pool
   //      shrinks by one segment, which Info shows as `missing`, until a later remake succeeds.
   std::unique_ptr<MemorySegment> BeginRemake(uint32_t index);
@@ -82,12 +85,11 @@ class HostMemory {
 
  private:
   struct Segment;
-  HostMemory(uint64_t segment_bytes, std::vector<std::unique_ptr<MemorySegment>> segments);
+  explicit HostMemory(std::vector<std::unique_ptr<MemorySegment>> segments);
   void AssignClass(uint32_t index, const SlotClass& slot_class);
   Segment& HeldSegment(SlotRef slot) const;
 
-  const uint64_t segment_bytes_;
-  uint32_t missing_ = 0;
+  uint64_t pool_bytes_ = 0;
   uint64_t next_id_ = 1;
   uint64_t used_bytes_ = 0;
   std::vector<std::unique_ptr<Segment>> segments_;

@@ -20,7 +20,7 @@ class RandomPool {
     for (uint32_t i = 0; i < memory_->segment_count(); ++i) ids_.insert(memory_->Info(i).id);
     for (TenantIndex tenant : {1u, 2u, 3u}) {
       for (uint64_t slots : {1, 3, 16}) {
-        classes_.push_back({tenant, memory_->segment_bytes() / slots / 64 * 64});
+        classes_.push_back({tenant, memory_->slot_bytes_max() / slots / 64 * 64});
       }
     }
   }
@@ -101,7 +101,7 @@ class RandomPool {
     if (memory_->Info(index).slots_used > 0) return;
     memory_->BeginRemake(index).reset();
     if (Below(3) == 0) return memory_->FinishRemake(index, nullptr);
-    memory_->FinishRemake(index, *HostMemory::MakeSegment(memory_->segment_bytes()));
+    memory_->FinishRemake(index, *HostMemory::MakeSegment(memory_->SegmentBytes(index)));
     ASSERT_TRUE(ids_.insert(memory_->Info(index).id).second);
     ++remade_;
   }

@@ -27,7 +27,7 @@ class HostMemoryTest : public ::testing::Test {
 
   // A class with `slots` slots in a segment.
   SlotClass ClassOf(TenantIndex tenant, uint64_t slots) const {
-    return {tenant, memory_->segment_bytes() / slots};
+    return {tenant, memory_->slot_bytes_max() / slots};
   }
 
   std::vector<SlotRef> AllocateAll(const SlotClass& slot_class) {
@@ -38,7 +38,7 @@ class HostMemoryTest : public ::testing::Test {
 
   void Remake(uint32_t index) {
     memory_->BeginRemake(index).reset();
-    auto made = HostMemory::MakeSegment(memory_->segment_bytes());
+    auto made = HostMemory::MakeSegment(memory_->SegmentBytes(index));
     ASSERT_TRUE(made.ok()) << made.status();
     memory_->FinishRemake(index, *std::move(made));
   }
@@ -48,7 +48,7 @@ class HostMemoryTest : public ::testing::Test {
 
 TEST_F(HostMemoryTest, PoolIsCutIntoAtLeastSixteenEqualSegments) {
   EXPECT_EQ(memory_->segment_count(), 16u);
-  EXPECT_EQ(memory_->segment_bytes(), MemorySegment::PageBytes());
+  EXPECT_EQ(memory_->slot_bytes_max(), MemorySegment::PageBytes());
   EXPECT_EQ(memory_->pool_bytes(), 16 * MemorySegment::PageBytes());
   std::set<uint64_t> ids;
   for (uint32_t i = 0; i < 16; ++i) {
@@ -59,11 +59,29 @@ TEST_F(HostMemoryTest, PoolIsCutIntoAtLeastSixteenEqualSegments) {
   EXPECT_EQ(ids.size(), 16u);
 }
 
-TEST_F(HostMemoryTest, OddPoolIsRoundedDownToWholeSegments) {
+TEST_F(HostMemoryTest, OddPoolLeavesNoPageOver) {
   const uint64_t page_bytes = MemorySegment::PageBytes();
-  auto memory = MakePool(37 * page_bytes + 100);
-  EXPECT_EQ(memory->segment_bytes(), 2 * page_bytes);
-  EXPECT_EQ(memory->pool_bytes(), 36 * page_bytes);
+  memory_ = MakePool(37 * page_bytes + 100);
+  EXPECT_EQ(memory_->segment_count(), 16u);
+  EXPECT_EQ(memory_->pool_bytes(), 37 * page_bytes);
+  EXPECT_EQ(memory_->slot_bytes_max(), 2 * page_bytes);
+  for (uint32_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(memory_->SegmentBytes(i), (i < 5 ? 3 : 2) * page_bytes);
+  }
+  const std::vector<SlotRef> slots = AllocateAll({kAlice, page_bytes});
+  EXPECT_EQ(slots.size(), 37u);
+  for (SlotRef slot : slots) memory_->Bytes(slot).back() = 1;
+}
+
+TEST_F(HostMemoryTest, PoolKeepsItsOddPagesThroughARemakeAndLosesThemWithOneThatFails) {
+  const uint64_t page_bytes = MemorySegment::PageBytes();
+  memory_ = MakePool(37 * page_bytes);
+  Remake(0);
+  EXPECT_EQ(memory_->pool_bytes(), 37 * page_bytes);
+  memory_->BeginRemake(4).reset();
+  memory_->FinishRemake(4, nullptr);
+  EXPECT_EQ(memory_->pool_bytes(), 34 * page_bytes);
+  EXPECT_EQ(AllocateAll({kAlice, page_bytes}).size(), 34u);
 }
 
 TEST_F(HostMemoryTest, PoolBelowSixteenPagesIsRefusedWithTheLeastThatWorks) {
@@ -106,14 +124,14 @@ TEST_F(HostMemoryTest, SlotsOfAClassFillThePoolAndDoNotOverlap) {
 }
 
 TEST_F(HostMemoryTest, SlotSizeThatDoesNotDivideTheSegmentLeavesTheRest) {
-  const SlotClass slot_class{kAlice, memory_->segment_bytes() / 2 + 64};
+  const SlotClass slot_class{kAlice, memory_->slot_bytes_max() / 2 + 64};
   EXPECT_EQ(AllocateAll(slot_class).size(), 16u);
   EXPECT_EQ(memory_->Info(0).slots, 1u);
   EXPECT_EQ(memory_->used_bytes(), 16 * slot_class.slot_bytes);
 }
 
 TEST_F(HostMemoryTest, SlotLargerThanASegmentGetsNothing) {
-  EXPECT_EQ(memory_->Allocate({kAlice, memory_->segment_bytes() + 64}), std::nullopt);
+  EXPECT_EQ(memory_->Allocate({kAlice, memory_->slot_bytes_max() + 64}), std::nullopt);
   EXPECT_EQ(memory_->Info(0).slot_class, SlotClass{});
 }
 
@@ -183,11 +201,11 @@ TEST_F(HostMemoryTest, FailedRemakeShrinksThePoolUntilTheNextOne) {
   memory_->FinishRemake(3, nullptr);
   EXPECT_TRUE(memory_->Info(3).missing);
   EXPECT_EQ(memory_->Info(3).slots, 0u);
-  EXPECT_EQ(memory_->pool_bytes(), 15 * memory_->segment_bytes());
+  EXPECT_EQ(memory_->pool_bytes(), 15 * memory_->slot_bytes_max());
   EXPECT_EQ(AllocateAll(ClassOf(kAlice, 1)).size(), 15u);
   EXPECT_EQ(memory_->BeginRemake(3), nullptr);
-  memory_->FinishRemake(3, *HostMemory::MakeSegment(memory_->segment_bytes()));
-  EXPECT_EQ(memory_->pool_bytes(), 16 * memory_->segment_bytes());
+  memory_->FinishRemake(3, *HostMemory::MakeSegment(memory_->slot_bytes_max()));
+  EXPECT_EQ(memory_->pool_bytes(), 16 * memory_->slot_bytes_max());
   EXPECT_EQ(memory_->Allocate(ClassOf(kBob, 1)), (SlotRef{3, 0}));
 }
 
