@@ -102,7 +102,8 @@ class DiskTier {
   virtual absl::Status PutNamespace(const KnownNamespace& known) = 0;
   // Takes the labels' place of a retired namespace as well: they are forgotten.
   virtual absl::Status PutFence(const Fence& fence) = 0;
-  // These records are not to be seen after a restart either.
+  // These records are not to be seen after a restart either. Also places that Add has answered of a
+  // file that is not finished yet: should it be finished, they are dead in it.
   virtual absl::Status MarkDead(absl::Span<const DiskPlace> places) = 0;
 
   // --- State ---
