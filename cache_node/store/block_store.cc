@@ -23,12 +23,14 @@ absl::Status UnknownNamespace(const Fingerprint& fingerprint) {
 
 BlockStore::BlockStore(const Options& options, const GuardedTime* time, RandomSource* random,
                        StoreCounters* counters, std::unique_ptr<HostMemory> memory,
-                       std::unique_ptr<EvictionPolicyFactory> policies, Signals signals)
+                       std::unique_ptr<EvictionPolicyFactory> policies, Signals signals,
+                       DurableLedger* ledger)
     : options_(options),
       time_(time),
       counters_(counters),
       signals_(std::move(signals)),
       slot_bytes_max_(memory->slot_bytes_max()),
+      ledger_(ledger),
       state_(std::make_unique<StoreState>(options, random, counters, std::move(memory),
                                           std::move(policies))) {}
 

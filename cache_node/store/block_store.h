@@ -28,11 +28,15 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "cache_node/store/block_pin.h"
+#include "cache_node/store/disk_options.h"
+#include "cache_node/store/disk_task.h"
+#include "cache_node/store/durable_ledger.h"
 #include "cache_node/store/eviction_policy.h"
 #include "cache_node/store/feed_hub.h"
 #include "cache_node/store/store_counters.h"
 #include "cache_node/store/store_types.h"
 #include "cache_node/store/write_claim.h"
+#include "cache_node/tiers/disk/disk_tier.h"
 #include "cache_node/tiers/host_memory.h"
 #include "common/base/guarded_time.h"
 #include "common/base/random_source.h"
@@ -66,18 +70,24 @@ class BlockStore {
     absl::Duration token_ttl_max = absl::Minutes(5);
     absl::Duration token_life_max = absl::Minutes(30);  // However often it is renewed.
     absl::Duration retry_after = absl::Milliseconds(100);
+    DiskOptions disk = {};  // Of no account without a disk tier.
   };
 
   // Called outside the lock; must be cheap and must not call the store.
   struct Signals {
-    std::function<void()> settled;                     // A pending block or a lease changed.
-    std::function<void(std::vector<WatcherId>)> feed;  // These watchers have something to pull.
+    std::function<void()> settled = {};  // A pending block or a lease changed.
+    std::function<void(std::vector<WatcherId>)> feed =
+        {};                             // These watchers have something to pull.
+    std::function<void()> spills = {};  // TakeSpills has something that it had not.
+    std::function<void()> loads = {};   // So has TakeLoad.
   };
 
-  // Borrows time, random and counters, which must outlive it.
+  // Borrows time, random, counters and ledger, which must outlive it. Without a disk tier `ledger`
+  // is null; with one, the store is recovering until EndRecovery.
   BlockStore(const Options& options, const GuardedTime* time, RandomSource* random,
              StoreCounters* counters, std::unique_ptr<HostMemory> memory,
-             std::unique_ptr<EvictionPolicyFactory> policies, Signals signals);
+             std::unique_ptr<EvictionPolicyFactory> policies, Signals signals,
+             DurableLedger* ledger = nullptr);
   // No pin, claim or call may be left.
   ~BlockStore();
 
@@ -89,7 +99,8 @@ class BlockStore {
   // valid for the store's life.
   const PayloadMap* FindPayloadMap(const Fingerprint& fingerprint) const;
   const Namespace* FindNamespace(const Fingerprint& fingerprint) const;
-  // Fences, then removes in steps; returns when all is removed.
+  // Fences (durably first, where there is a disk tier: the ledger's error, and nothing has
+  // changed), then removes in steps; returns when all is removed.
   absl::StatusOr<RemovedBlocks> RetireNamespace(const Fingerprint& fingerprint);
   absl::StatusOr<RemovedBlocks> ClearScope(absl::string_view tenant, const Fingerprint& fingerprint,
                                            const BlockKey& scope_digest);
@@ -133,6 +144,51 @@ class BlockStore {
                                       const BlockKey& key, const SegmentId& segment);
   absl::StatusOr<std::vector<bool>> Delete(absl::string_view tenant, const Fingerprint& fingerprint,
                                            absl::Span<const BlockKey> keys);
+
+  // --- Disk tier: what the movers of cache_node/spill ask and report ---
+  // Blocks to be written, parents before children, each pinned; counted against
+  // DiskOptions::spilling_bytes_max until they are reported. Nothing while the tier is not open or
+  // takes no writes.
+  std::vector<SpillTask> TakeSpills(size_t blocks_max, uint64_t bytes_max);
+  // Where the blocks of a file lie, before the file is finished. Answers the places of those that
+  // were removed meanwhile: they must be marked dead before it is.
+  std::vector<DiskPlace> PlaceWrites(absl::Span<const PlacedBlock> placed);
+  // The file is there: its blocks can be found, but for those removed meanwhile.
+  void FinishWrites(uint64_t file, uint64_t file_bytes, absl::Span<const PlacedBlock> placed);
+  void AbandonWrites(absl::Span<const uint64_t> ids);
+
+  // A block to be read, the longest waiting first.
+  std::optional<LoadTask> TakeLoad();
+  // OK: the bytes are in the task's slot, and verified. DATA_LOSS: the block is quarantined, and
+  // its place to be marked dead. NOT_FOUND: its whole file is forgotten. Else: it stays on disk,
+  // and is not loaded again before DiskOptions::load_retry_after.
+  void FinishLoad(const LoadTask& task, const absl::Status& status, const DiskRecordFields& fields);
+
+  // The file that is to make room, with those of its blocks that are worth their bytes again. Its
+  // moves are reported as writes; then FinishReclaim makes the rest unreachable, and the file may
+  // be dropped. Nothing when there is no file to spare.
+  std::optional<ReclaimTask> TakeReclaim();
+  void FinishReclaim(uint64_t file);
+  // The file stays.
+  void AbandonReclaim(uint64_t file);
+
+  // Start, in this order: the ledger, before other calls; the answer must be durable, then
+  // OpenDisk; then the files, oldest first, and EndRecovery, while the store serves.
+  DiskTier::Fence RecoverLedger(const DiskTier::Ledger& ledger);
+  void OpenDisk();
+  void AddRecovered(const DiskTier::RecoveredFile& file);
+  void EndRecovery();
+
+  // Labels that are not durable yet: to be put into the ledger, before blocks are. A fence in the
+  // answer is to be put again, as the namespace was retired meanwhile.
+  std::vector<DiskTier::KnownNamespace> UnsavedNamespaces(size_t max) const;
+  std::optional<DiskTier::Fence> NamespaceSaved(const DiskTier::KnownNamespace& known);
+
+  // Whether the tier reads and writes. While it fails, its blocks are kLoadFailed.
+  void SetDiskHealth(DiskTier::Health health);
+  // For a node that drains: queues blocks that are only in host memory, as the queue has room.
+  // Answers how many it has not looked at; 0: all are queued or on disk.
+  size_t QueueHostBlocks();
 
   // Ends what expired; called every few tens of milliseconds after GuardedTime::Tick.
   void Tick();
@@ -191,6 +247,7 @@ class BlockStore {
   StoreCounters* const counters_;
   const Signals signals_;
   const uint64_t slot_bytes_max_;
+  DurableLedger* const ledger_;
   mutable absl::Mutex mutex_;
   const std::unique_ptr<StoreState> state_ ABSL_PT_GUARDED_BY(mutex_);
 };

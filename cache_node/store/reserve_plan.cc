@@ -93,6 +93,8 @@ absl::StatusOr<ReserveQuery> PlanReserve(const BlockHasher& hasher, const KeyRul
   query.scope_digest = ScopeDigest(fields.scope);
   query.enters_scope = !fields.parent.has_value();
   query.parent = fields.parent.has_value() ? fields.parent : fields.region_parent;
+  query.adapter = fields.scope.adapter;
+  query.salt = fields.scope.salt;
   query.keys.assign(fields.keys.begin(), fields.keys.end());
   query.tokens.assign(fields.tokens.begin(), fields.tokens.end());
   query.mismatch_at = FirstMismatch(hasher, rules, fields);

@@ -25,6 +25,24 @@ struct StoreCounters {
   Counter expired_shares{0};
   Counter watchers_cut{0};
   Counter segment_remakes{0};
+  // Of the disk tier.
+  Counter hit_tokens_disk{0};    // Of hit_tokens: on disk, or loaded and not used since.
+  Counter demoted_blocks{0};     // Left host memory and stayed on disk; not evicted.
+  Counter spilled_blocks{0};     // Became readable on disk.
+  Counter spilled_bytes{0};      // Their payload.
+  Counter spills_shed{0};        // Not queued, for want of room in the queue or the index.
+  Counter spills_failed{0};      // Taken, and not written.
+  Counter loads{0};              // Begun.
+  Counter loaded_blocks{0};      // Verified and in host memory.
+  Counter loads_damaged{0};      // The bytes were not those of the block: quarantined.
+  Counter loads_failed{0};       // For another reason.
+  Counter loads_refused{0};      // No room to load into, or too many at a time.
+  Counter reinserted_blocks{0};  // Written again, as their file left.
+  Counter reinserted_bytes{0};
+  Counter reclaimed_files{0};
+  Counter reclaimed_blocks{0};  // Left with their file.
+  Counter recovered_blocks{0};
+  Counter recovery_ignored{0};  // Found at start: fenced, dead, of another layout, or no room.
 };
 
 }  // namespace cairn::node

@@ -19,10 +19,12 @@ namespace cairn::node {
 // What a node says of one block. The numbers are those of cairn.v1.BlockState.
 enum class BlockState : uint8_t {
   kHost = 2,
+  kDisk = 3,
   kPending = 4,
   kNeverSeen = 5,
   kEvicted = 6,
   kQuarantined = 7,
+  kLoadFailed = 8,
   kDeleted = 9,
   kTokensDiffer = 10,
   kNamespaceUnknown = 11,
@@ -31,7 +33,8 @@ enum class BlockState : uint8_t {
 
 struct BlockAnswer {
   BlockState state = BlockState::kNeverSeen;
-  absl::Duration pending_for = absl::ZeroDuration();  // kPending: since it was reserved.
+  // kPending: since it was reserved or its load began.
+  absl::Duration pending_for = absl::ZeroDuration();
 };
 
 // A prompt as keys of its full blocks. `tokens`, when not empty, are those blocks' tokens
@@ -51,12 +54,21 @@ struct LookupQuery {
   std::optional<LeaseWish> lease = std::nullopt;
   bool touch = false;   // Without a lease: counts as a use.
   bool counted = true;  // False: a probe of a call that waits; raises no lookup counters.
+  // Blocks that are only on disk are to be loaded, as far as there is room: they are kPending until
+  // they are in host memory or have failed. A lease asks for it by itself.
+  bool promote = false;
+  // With a lease, for a caller that waits: the lease also holds the blocks that are being loaded
+  // (so `leased` may exceed `present`), and the answer is asked for again with `resume`, the lease
+  // of the answer before, until nothing is pending. The last time without hold_pending: the lease
+  // is then cut to what is in host memory.
+  bool hold_pending = false;
+  std::optional<LeaseId> resume = std::nullopt;
 };
 
 struct PromptAnswer {
   std::vector<BlockAnswer> blocks;  // One a key.
-  uint32_t present = 0;             // Consecutive, from the start.
-  uint32_t leased = 0;
+  uint32_t present = 0;             // Consecutive, from the start, in host memory or on disk.
+  uint32_t leased = 0;              // Consecutive, in host memory (or pending: hold_pending).
 };
 
 struct LookupAnswer {
@@ -96,6 +108,8 @@ struct ReserveQuery {
   // The first block is the first of its scope, so its parent may be of another scope, and public.
   // False: the parent is a block of this very scope.
   bool enters_scope = true;
+  std::string adapter = {};      // Of the scope, and
+  std::string salt = {};         // kept with the blocks on disk.
   std::vector<BlockKey> keys;    // 1 to kBlocksPerReserveMax, no duplicates.
   std::vector<uint32_t> tokens;  // keys.size() * block_tokens, or empty.
   std::optional<size_t> mismatch_at;
@@ -182,6 +196,15 @@ struct StoreStatus {
   uint32_t leases = 0;
   uint32_t tokens = 0;
   uint32_t watchers = 0;
+  // Of the disk tier; all 0 without one.
+  bool recovering = false;  // Blocks that are on disk are still being found again.
+  uint64_t disk_blocks = 0;
+  uint64_t disk_payload_bytes = 0;
+  uint64_t disk_index_bytes = 0;
+  uint64_t disk_files = 0;
+  uint64_t spill_queue_blocks = 0;
+  uint64_t spill_queue_bytes = 0;
+  uint64_t loads = 0;  // Blocks that are pending for a load.
 };
 
 }  // namespace cairn::node
