@@ -170,7 +170,8 @@ std::optional<node::DiskTier::RecoveredFile> MemoryDiskTier::Recovered(uint64_t 
     auto known = std::find(recovered.scopes.begin(), recovered.scopes.end(), scope);
     const auto index = static_cast<uint32_t>(known - recovered.scopes.begin());
     if (known == recovered.scopes.end()) recovered.scopes.push_back(scope);
-    recovered.entries.push_back({index, record.fields.block, record.dead});
+    const auto slot = static_cast<uint32_t>(recovered.entries.size());
+    recovered.entries.push_back({index, record.fields.block, dead_.count({file, slot}) > 0});
   }
   return recovered;
 }
@@ -214,11 +215,7 @@ absl::Status MemoryDiskTier::MarkDead(absl::Span<const DiskPlace> places) {
   absl::Status status = EnterSmallWrite(DiskCall::kMarkDead);
   if (!status.ok()) return status;
   absl::MutexLock lock(&mutex_);
-  for (const DiskPlace& place : places) {
-    const auto file = files_.find(place.file);
-    if (file == files_.end() || place.slot >= file->second.records.size()) continue;
-    file->second.records[place.slot].dead = true;
-  }
+  for (const DiskPlace& place : places) dead_.insert({place.file, place.slot});
   return absl::OkStatus();
 }
 
@@ -383,6 +380,7 @@ absl::Status MemoryDiskTier::CheckRoom(uint64_t bytes) const {
 }
 
 void MemoryDiskTier::Erase(uint64_t file) {
+  dead_.erase(dead_.lower_bound({file, 0}), dead_.lower_bound({file + 1, 0}));
   const auto it = files_.find(file);
   if (it == files_.end()) return;
   stats_.bytes_used -= it->second.bytes;

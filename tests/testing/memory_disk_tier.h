@@ -13,8 +13,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -91,7 +93,6 @@ class MemoryDiskTier final : public node::DiskTier {
     node::DiskRecordFields fields;
     std::vector<uint8_t> payload;
     bool damaged = false;
-    bool dead = false;
   };
   struct StoredFile {
     uint64_t bytes = 0;
@@ -131,6 +132,7 @@ class MemoryDiskTier final : public node::DiskTier {
   uint64_t next_file_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t reserved_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // Of files being built.
   std::map<uint64_t, StoredFile> files_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::pair<uint64_t, uint32_t>> dead_ ABSL_GUARDED_BY(mutex_);     // File, slot.
   std::map<std::pair<std::string, std::string>, KnownNamespace> namespaces_  // By tenant and name.
       ABSL_GUARDED_BY(mutex_);
   std::map<FenceId, Fence> fences_ ABSL_GUARDED_BY(mutex_);

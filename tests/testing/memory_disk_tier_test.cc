@@ -156,6 +156,23 @@ TEST_F(MemoryDiskTierTest, AnotherLifeFindsFinishedFilesOldestFirstAndTheLedger)
   EXPECT_EQ(Read(first, 1), absl::StatusCode::kOk);
 }
 
+TEST_F(MemoryDiskTierTest, RecordIsDeadThoughItsFileWasFinishedLater) {
+  auto builder = tier_.StartFile();
+  ASSERT_TRUE(builder.ok());
+  const DiskPlace place = *Add(builder->get(), 1);
+  ASSERT_TRUE(tier_.MarkDead({{place}}).ok());
+  ASSERT_TRUE((*builder)->Finish().ok());
+  tier_.Kill();
+  bool dead = false;
+  ASSERT_TRUE(tier_
+                  .Recover([&](node::DiskTier::RecoveredFile file) {
+                    dead = file.entries.at(0).dead;
+                    return true;
+                  })
+                  .ok());
+  EXPECT_TRUE(dead);
+}
+
 TEST_F(MemoryDiskTierTest, RecoveryStopsWhenItsVisitorSaysSo) {
   Put(1);
   Put(2);

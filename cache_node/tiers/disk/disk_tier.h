@@ -74,8 +74,8 @@ class DiskTier {
     std::vector<Entry> entries;  // By slot.
   };
   // Visits the files that were there when the tier was opened and are still, oldest first, one at a
-  // time; the tier serves meanwhile, and what is finished meanwhile is not visited. Stops early when
-  // `visit` answers false. Damaged or foreign files are dropped, counted, not visited.
+  // time; the tier serves meanwhile, and what is finished meanwhile is not visited. Stops early
+  // when `visit` answers false. Damaged or foreign files are dropped, counted, not visited.
   virtual absl::Status Recover(const std::function<bool(RecoveredFile)>& visit) = 0;
 
   // --- What is never forgotten: durable when the call has answered ---
