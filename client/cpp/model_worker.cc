@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "client/cpp/rendezvous.h"
 #include "common/base/check.h"
 #include "common/wire/limits.h"
 
@@ -83,7 +84,11 @@ void ModelWorker::Route(Work* work) const {
         return answer.status();
       });
   work->Note(status);
-  if (!status.ok()) return;
+  if (!status.ok()) {
+    work->replicas = OrderByRendezvous(prompt.keys(), options_.known_replicas);
+    return;
+  }
+  work->outcome.routed = true;
   work->replicas = std::move(answer->replicas);
   work->booking = answer->booking;
 }

@@ -3,8 +3,9 @@
 //   route -> lease, get and verify -> reserve -> compute -> write, commit -> end lease -> report
 //
 // The cache never fails a request and never makes it wrong. A node that is gone hands the request
-// to the next replica of the router's list; when none is left, or no router answers, everything is
-// computed and nothing stored. Whatever else goes wrong is a miss. Blocks that another writer has
+// to the next replica of the router's list; when no router answers, the known replicas are that
+// list. When none is left, everything is computed and nothing stored. Whatever else goes wrong is a
+// miss. Blocks that another writer has
 // in progress are waited for within a bound, and then taken as hits or computed here. Only bytes
 // whose digests were checked against their keys are used.
 //
@@ -31,6 +32,9 @@ namespace cairn {
 struct ModelWorkerOptions {
   // Where requests go when there is no router: as a router would list them, best first.
   std::vector<RoutedReplica> fixed_replicas;
+  // Where they go when there is one and it does not answer: in any order, since the prompt chooses
+  // (rendezvous.h).
+  std::vector<RoutedReplica> known_replicas;
   // Over all calls of one request; zero or less calls nobody.
   absl::Duration total_timeout = absl::Seconds(60);
   absl::Duration route_timeout = absl::Seconds(5);
@@ -63,6 +67,8 @@ struct WorkOutcome {
   // The first thing that went wrong with the cache or the router, for logs. Not the request's
   // error.
   absl::Status cache_status;
+  // A router chose the replicas.
+  bool routed = false;
   // Replica that took the request; its worker is empty when none was known. `cached` says whether
   // its node answered.
   RoutedReplica replica;

@@ -113,7 +113,8 @@ absl::StatusOr<ReplayReport> ReplayRunner::Run(TraceReader* trace) {
   if (!cluster.ok()) return cluster.status();
 
   ModelWorkerOptions worker_options = options_.worker;
-  worker_options.fixed_replicas = cluster->replicas;
+  (target_.router == nullptr ? worker_options.fixed_replicas : worker_options.known_replicas) =
+      cluster->replicas;
   // Otherwise the prompt is computed at once, and the end follows on its heels.
   worker_options.report_first_token = options_.compute_tokens_per_second > 0;
   const ModelWorker worker(worker_options, *name_space, target_.router, target_.nodes);
@@ -187,6 +188,7 @@ void ReplayRunner::Work(Replay* replay) const {
              static_cast<uint32_t>(std::min<uint64_t>(request->output_tokens, kPromptTokensMax))},
         &engine);
     tally.Count(outcome, engine.wrong_bytes());
+    if (options_.observe) options_.observe(outcome);
     replay->requests_done.fetch_add(1, std::memory_order_relaxed);
     replay->tokens_done.fetch_add(outcome.prompt_tokens, std::memory_order_relaxed);
     replay->hit_tokens_done.fetch_add(outcome.hit_tokens, std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <string>
 
@@ -44,7 +45,9 @@ struct ReplayOptions {
   uint64_t requests_max = 0;
   // Between lines of progress.
   absl::Duration progress_interval = absl::Seconds(5);
-  // `fixed_replicas` and `report_first_token` are set by the runner.
+  // Sees how each request ended; called by several workers at once. May be null.
+  std::function<void(const WorkOutcome&)> observe;
+  // The replicas and `report_first_token` are set by the runner.
   ModelWorkerOptions worker;
 };
 

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "client/cpp/rendezvous.h"
 #include "common/wire/limits.h"
 #include "tests/client/cpp/fake_engine.h"
 #include "tests/client/cpp/fake_node.h"
@@ -71,6 +72,13 @@ class ModelWorkerTest : public ::testing::Test {
   std::optional<Prompt> prompt_;
   std::unique_ptr<FakeEngine> engine_;
 };
+
+RoutedReplica ReplicaAt(const std::string& worker, const FakeNode& node) {
+  RoutedReplica replica;
+  replica.worker_address = worker;
+  replica.node_addresses = {node.target()};
+  return replica;
+}
 
 const absl::Status kGone = absl::UnavailableError("gone");
 // More than any client tries.
@@ -253,6 +261,29 @@ TEST_F(ModelWorkerTest, ComputesEverythingWhenTheRouterIsGone) {
   EXPECT_EQ(node_->Calls("Lookup"), 0);
 }
 
+TEST_F(ModelWorkerTest, GoesToAKnownReplicaWhenTheRouterIsGone) {
+  EXPECT_TRUE(Run().routed);
+  router_->Stop();
+  // Whichever comes first has what was stored.
+  options_.known_replicas = {ReplicaAt("left", *node_), ReplicaAt("right", *node_)};
+  const WorkOutcome outcome = Run();
+  EXPECT_FALSE(outcome.routed);
+  EXPECT_TRUE(outcome.cached);
+  EXPECT_EQ(outcome.hits.host, 4u);
+  EXPECT_EQ(outcome.replica.worker_address,
+            OrderByRendezvous(prompt_->keys(), options_.known_replicas)[0].worker_address);
+  EXPECT_EQ(router_->outcomes().size(), 2u) << "nothing to report without a booking";
+}
+
+TEST_F(ModelWorkerTest, GoesToTheNextKnownReplicaWhenANodeIsGoneToo) {
+  router_->Stop();
+  node_->Stop();
+  options_.known_replicas = {ReplicaAt("gone", *node_), ReplicaAt("there", *other_node_)};
+  const WorkOutcome outcome = Run();
+  EXPECT_EQ(outcome.replica.worker_address, "there");
+  EXPECT_EQ(other_node_->blocks_present(), 4u);
+}
+
 TEST_F(ModelWorkerTest, DoesNotAskANodeThatTheRouterSaysIsOut) {
   router_ = std::make_unique<FakeRouter>();
   router_->AddReplica(node_->target(), v1::ROUTE_REASON_HOLDER_OUT);
@@ -329,10 +360,7 @@ TEST_F(ModelWorkerTest, RoutesByKeysWithTheWholeLength) {
 
 TEST_F(ModelWorkerTest, GoesToFixedReplicasWithoutARouter) {
   router_client_ = nullptr;
-  RoutedReplica replica;
-  replica.worker_address = "here";
-  replica.node_addresses = {other_node_->target()};
-  options_.fixed_replicas = {replica};
+  options_.fixed_replicas = {ReplicaAt("here", *other_node_)};
   const WorkOutcome outcome = Run();
   EXPECT_EQ(outcome.replica.worker_address, "here");
   EXPECT_EQ(other_node_->blocks_present(), 4u);

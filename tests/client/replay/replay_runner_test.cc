@@ -141,6 +141,22 @@ TEST_F(ReplayRunnerTest, ANodeThatDiesMakesMissesAndNoFailures) {
   EXPECT_EQ(report->uncached_requests, 40u);
 }
 
+TEST_F(ReplayRunnerTest, ARouterThatDiesCostsNoHits) {
+  UseRouter({node_->target()});
+  uint64_t routed = 0;
+  options_.observe = [&](const WorkOutcome& outcome) {
+    routed += outcome.routed ? 1 : 0;
+    if (routed == 10) router_->Stop();
+  };
+  const absl::StatusOr<ReplayReport> report = Replay();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(routed, 10u);
+  EXPECT_EQ(report->requests, 40u);
+  EXPECT_EQ(report->failed_requests, 0u);
+  EXPECT_EQ(report->uncached_requests, 0u);
+  EXPECT_EQ(report->hit_blocks, report->ideal_hit_blocks);
+}
+
 TEST_F(ReplayRunnerTest, FollowsTheTracesTimesAtItsRate) {
   const TraceFile file("0.0 64 1 0 1\n8.0 64 1 0 2\n20.0 64 1 0 3\n");
   trace_ = *OpenTrace(file.path());
