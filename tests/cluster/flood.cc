@@ -18,7 +18,7 @@
 #include "tests/cluster/numbered_prompt.h"
 #include "tests/cluster/test_client.h"
 #include "tests/testing/child_process.h"
-#include "tests/testing/node_process.h"
+#include "tests/testing/server_process.h"
 
 namespace cairn::testing {
 namespace {
@@ -172,10 +172,10 @@ absl::Status RunClients(const FloodOptions& options, Clients& clients, FloodResu
 
 absl::StatusOr<FloodResult> RunFlood(const FloodOptions& options) {
   RaiseDescriptorLimit();
-  const absl::StatusOr<std::unique_ptr<NodeProcess>> node = NodeProcess::Start(
-      {.program = absl::StrCat(options.programs, "/cairn-node"),
-       .flags = {absl::StrCat("--memory-limit=", options.memory_limit_mib, "MiB"),
-                 absl::StrCat("--host-memory=", options.host_memory_mib, "MiB")}});
+  const absl::StatusOr<std::unique_ptr<ServerProcess>> node =
+      StartNode({.program = absl::StrCat(options.programs, "/cairn-node"),
+                 .flags = {absl::StrCat("--memory-limit=", options.memory_limit_mib, "MiB"),
+                           absl::StrCat("--host-memory=", options.host_memory_mib, "MiB")}});
   if (!node.ok()) return node.status();
   FloodResult result;
   result.memory_limit_bytes = options.memory_limit_mib * kMebi;

@@ -32,7 +32,7 @@ NodeTest::~NodeTest() {
 }
 
 void NodeTest::StartNode(std::vector<std::string> flags) {
-  absl::StatusOr<std::unique_ptr<NodeProcess>> node = NodeProcess::Start(
+  absl::StatusOr<std::unique_ptr<ServerProcess>> node = testing::StartNode(
       {.program = absl::StrCat(CAIRN_BIN_DIR, "/cairn-node"), .flags = std::move(flags)});
   ASSERT_TRUE(node.ok()) << node.status();
   node_ = *std::move(node);

@@ -13,7 +13,7 @@
 #include "gmock/gmock.h"
 #include "tests/cluster/test_client.h"
 #include "tests/testing/child_process.h"
-#include "tests/testing/node_process.h"
+#include "tests/testing/server_process.h"
 
 namespace cairn::testing {
 
@@ -27,7 +27,7 @@ class NodeTest : public ::testing::Test {
 
   // Starts the node; the test fails when it does not get ready.
   void StartNode(std::vector<std::string> flags);
-  NodeProcess& node() { return *node_; }
+  ServerProcess& node() { return *node_; }
   std::unique_ptr<TestClient> NewClient() const;
 
   // Starts an actor with these flags beside --node.
@@ -41,7 +41,7 @@ class NodeTest : public ::testing::Test {
 
  private:
   const std::string folder_;
-  std::unique_ptr<NodeProcess> node_;
+  std::unique_ptr<ServerProcess> node_;
   std::unique_ptr<TestClient> asker_;
   int actors_ = 0;
 };

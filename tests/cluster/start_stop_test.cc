@@ -37,11 +37,11 @@ class StartStopTest : public NodeTest {
   }
 
   // A node with these flags beside sound ones.
-  static NodeRun RunWith(const std::vector<std::string>& flags) {
+  static ProgramRun RunWith(const std::vector<std::string>& flags) {
     std::vector<std::string> all = {"--listen=127.0.0.1:0", "--insecure", "--node-id=test",
                                     "--metrics-listen=", "--host-memory=16MiB"};
     all.insert(all.end(), flags.begin(), flags.end());
-    return RunNode(absl::StrCat(CAIRN_BIN_DIR, "/cairn-node"), all, kSoon);
+    return RunToEnd(absl::StrCat(CAIRN_BIN_DIR, "/cairn-node"), all, kSoon);
   }
 
   std::unique_ptr<TestClient> client_;
@@ -111,43 +111,43 @@ TEST_F(StartStopTest, ANodeThatStoodStillDoesNotExpireLeasesForIt) {
 
 TEST_F(StartStopTest, APortThatIsTakenIsNamed) {
   ASSERT_NO_FATAL_FAILURE(Start({}));
-  const NodeRun run = RunWith({absl::StrCat("--listen=", node().address())});
+  const ProgramRun run = RunWith({absl::StrCat("--listen=", node().address())});
   EXPECT_EQ(run.exit_status, kExitFailure);
   EXPECT_THAT(run.output, HasSubstr(node().address()));
 }
 
 TEST_F(StartStopTest, AnUnknownFlagIsNamedWithTheNearestOne) {
-  const NodeRun run = RunWith({"--host-memry=1GiB"});
+  const ProgramRun run = RunWith({"--host-memry=1GiB"});
   EXPECT_EQ(run.exit_status, kExitUsage);
   EXPECT_THAT(run.output, AllOf(HasSubstr("memry"), HasSubstr("did you mean")));
 }
 
 TEST_F(StartStopTest, AValueOutOfRangeIsNamedWithItsRange) {
-  const NodeRun run = RunWith({"--feed-shards=257"});
+  const ProgramRun run = RunWith({"--feed-shards=257"});
   EXPECT_EQ(run.exit_status, kExitUsage);
   EXPECT_THAT(run.output, AllOf(HasSubstr("feed-shards"), HasSubstr("257"), HasSubstr("256")));
 }
 
 TEST_F(StartStopTest, AValueThatIsNoNumberIsNamed) {
-  const NodeRun run = RunWith({"--host-memory=lots"});
+  const ProgramRun run = RunWith({"--host-memory=lots"});
   EXPECT_EQ(run.exit_status, kExitUsage);
   EXPECT_THAT(run.output, AllOf(HasSubstr("host"), HasSubstr("lots")));
 }
 
 TEST_F(StartStopTest, WithoutCredentialsItMustBeToldToBeInsecure) {
-  const NodeRun run = RunWith({"--insecure=false"});
+  const ProgramRun run = RunWith({"--insecure=false"});
   EXPECT_EQ(run.exit_status, kExitUsage);
   EXPECT_THAT(run.output, HasSubstr("insecure"));
 }
 
 TEST_F(StartStopTest, InsecureServesLoopbackOnly) {
-  const NodeRun run = RunWith({"--listen=0.0.0.0:0"});
+  const ProgramRun run = RunWith({"--listen=0.0.0.0:0"});
   EXPECT_EQ(run.exit_status, kExitUsage);
   EXPECT_THAT(run.output, AllOf(HasSubstr("0.0.0.0"), HasSubstr("loopback")));
 }
 
 TEST_F(StartStopTest, ASumOverTheMemoryLimitIsShown) {
-  const NodeRun run = RunWith({"--host-memory=2GiB", "--memory-limit=1GiB"});
+  const ProgramRun run = RunWith({"--host-memory=2GiB", "--memory-limit=1GiB"});
   EXPECT_NE(run.exit_status, kExitOk);
   EXPECT_NE(run.exit_status, std::nullopt);
   EXPECT_THAT(run.output, AllOf(HasSubstr("memory-limit"), HasSubstr("host-memory")));

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +33,8 @@ namespace {
 
 constexpr uint64_t kBytesPerKb = 1024;
 constexpr size_t kReadBytes = 4096;
+// What a child that did not become its program ends with; a shell says the same.
+constexpr int kNotStarted = 127;
 
 // Waits until `fd` can be read; false after the deadline.
 bool PollUntil(int fd, absl::Time deadline) {
@@ -50,29 +52,59 @@ absl::Status SystemError(absl::string_view what) {
   return absl::InternalError(absl::StrCat(what, ": ", std::strerror(errno)));
 }
 
-// The process id, or an error. `in_out_fd` of -1: no stdin, stdout to the log.
-absl::StatusOr<pid_t> Spawn(const ChildProcess::Options& options, int in_out_fd) {
-  std::vector<std::string> command = options.command;
+// What a child's standard streams are; closed by whoever opened them.
+struct Streams {
+  int in = -1;
+  int out = -1;
+  int err = -1;
+};
+
+// In the child, where nothing may be called that takes a lock. Says through `failure_fd` why the
+// program did not begin.
+[[noreturn]] void BecomeProgram(char* const* argv, const Streams& streams, pid_t parent,
+                                int failure_fd) {
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent &&
+      dup2(streams.in, STDIN_FILENO) >= 0 && dup2(streams.out, STDOUT_FILENO) >= 0 &&
+      dup2(streams.err, STDERR_FILENO) >= 0) {
+    execve(argv[0], argv, environ);
+  }
+  const int error = errno;
+  if (write(failure_fd, &error, sizeof(error)) != sizeof(error)) _exit(kNotStarted + 1);
+  _exit(kNotStarted);
+}
+
+// The process id, or an error. posix_spawn cannot tie a child to its parent's life.
+absl::StatusOr<pid_t> ForkAndExec(const std::vector<std::string>& command, const Streams& streams) {
+  std::vector<std::string> words = command;
   std::vector<char*> argv;
-  for (std::string& word : command) argv.push_back(word.data());
+  for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, options.log_path.c_str(),
-                                   O_WRONLY | O_CREAT | O_APPEND, 0600);
-  if (in_out_fd >= 0) {
-    posix_spawn_file_actions_adddup2(&actions, in_out_fd, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, in_out_fd, STDOUT_FILENO);
-  } else {
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-  }
-  pid_t pid = 0;
-  const int error = posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) {
-    return absl::InternalError(absl::StrCat("cannot run ", argv[0], ": ", std::strerror(error)));
-  }
+  int failure[2] = {-1, -1};
+  if (pipe2(failure, O_CLOEXEC) != 0) return SystemError("pipe2");
+  const pid_t parent = getpid();
+  // Without the handlers that libraries left for forks: nothing but exec follows.
+  const pid_t pid = _Fork();
+  if (pid == 0) BecomeProgram(argv.data(), streams, parent, failure[1]);
+  close(failure[1]);
+  int error = pid < 0 ? errno : 0;
+  if (pid > 0 && read(failure[0], &error, sizeof(error)) > 0) waitpid(pid, nullptr, 0);
+  close(failure[0]);
+  if (error == 0) return pid;
+  return absl::InternalError(absl::StrCat("cannot run ", command[0], ": ", std::strerror(error)));
+}
+
+// `in_out_fd` of -1: no stdin, stdout to the log.
+absl::StatusOr<pid_t> Spawn(const ChildProcess::Options& options, int in_out_fd) {
+  const int log = open(options.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (log < 0) return SystemError(options.log_path);
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  CAIRN_CHECK_MSG(nothing >= 0, std::strerror(errno));
+  const bool talk = in_out_fd >= 0;
+  const absl::StatusOr<pid_t> pid =
+      ForkAndExec(options.command,
+                  {.in = talk ? in_out_fd : nothing, .out = talk ? in_out_fd : log, .err = log});
+  close(log);
+  close(nothing);
   return pid;
 }
 

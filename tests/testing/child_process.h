@@ -1,8 +1,10 @@
 // ChildProcess: a program that a test runs, talks to, and ends as it likes.
 //
 // Started by exec, never by fork alone, so that a parent with threads (gRPC's) can use it. Every
-// wait has a bound. The destructor kills what still runs and reaps it. For use by one thread at a
-// time, but for the memory figures and Signal, which any thread may ask for while the object lives.
+// wait has a bound. The destructor kills what still runs and reaps it. A test that crashes leaves
+// nobody behind: the kernel kills the child when the thread that started it ends, so that thread
+// must outlive the object. For use by one thread at a time, but for the memory figures and Signal,
+// which any thread may ask for while the object lives.
 #pragma once
 
 #include <sys/types.h>

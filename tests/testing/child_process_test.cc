@@ -1,9 +1,18 @@
 // Runs programs that every system has, and looks at what a parent can know of them.
 #include "tests/testing/child_process.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
+// glibc 2.36 forgot this in the header itself.
+extern "C" {
+#include <sys/pidfd.h>
+}
+
+#include <cerrno>
 #include <filesystem>
+#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -77,6 +86,32 @@ TEST_F(ChildProcessTest, KnowsResidentMemoryWhileItRuns) {
   EXPECT_GE(child->PeakRssBytes(), child->RssBytes());
   child->Kill9();
   EXPECT_EQ(child->RssBytes(), 0u);
+}
+
+// The pid's process is gone, or a zombie that somebody else reaps.
+bool AwaitEnd(pid_t pid) {
+  const int fd = pidfd_open(pid, 0);
+  if (fd < 0) return errno == ESRCH;
+  pollfd entry = {.fd = fd, .events = POLLIN, .revents = 0};
+  const int ready = poll(&entry, 1, static_cast<int>(absl::ToInt64Milliseconds(kBound)));
+  close(fd);
+  return ready == 1;
+}
+
+TEST_F(ChildProcessTest, DiesWithAParentThatIsKilled) {
+  const std::string pid_file = absl::StrCat(folder_, "/pid");
+  EXPECT_EXIT(
+      {
+        const auto child = ChildProcess::Start(
+            {.command = {"/bin/sleep", "100"}, .log_path = absl::StrCat(folder_, "/log")});
+        std::ofstream(pid_file) << (*child)->pid() << std::flush;
+        raise(SIGKILL);
+      },
+      ::testing::KilledBySignal(SIGKILL), "");
+  pid_t pid = 0;
+  std::ifstream(pid_file) >> pid;
+  ASSERT_GT(pid, 0);
+  EXPECT_TRUE(AwaitEnd(pid));
 }
 
 TEST_F(ChildProcessTest, AProgramThatIsNotThereIsAnError) {

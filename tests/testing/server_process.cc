@@ -1,4 +1,4 @@
-#include "tests/testing/node_process.h"
+#include "tests/testing/server_process.h"
 
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -22,7 +22,7 @@ namespace {
 constexpr absl::Duration kLookInterval = absl::Milliseconds(5);
 constexpr absl::Duration kHealthCallTimeout = absl::Seconds(1);
 constexpr size_t kLogTailBytes = 4096;
-// What the node prints before the address that it listens on.
+// What a program prints before the address that it listens on.
 constexpr absl::string_view kListening = ": serving on ";
 
 std::string Tail(const std::string& log) {
@@ -40,7 +40,7 @@ std::optional<std::string> ListenedOn(absl::string_view log) {
 }
 
 // grpc.health.v1.Health/Check by hand: Debian has no generated class for it.
-bool IsReady(grpc::GenericStub* stub) {
+bool SaysReady(grpc::GenericStub* stub) {
   constexpr absl::string_view kRequest = "\x0a\x09readiness";  // service = 1
   constexpr absl::string_view kServing = "\x08\x01";           // status = 1: SERVING
   const grpc::Slice slice(kRequest.data(), kRequest.size());
@@ -72,71 +72,89 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> Run(const std::string& program,
   ChildProcess::Options options;
   options.command = {program};
   options.command.insert(options.command.end(), flags.begin(), flags.end());
-  options.log_path = absl::StrCat(folder, "/node.log");
+  options.log_path = absl::StrCat(folder, "/log");
   return ChildProcess::Start(std::move(options));
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<NodeProcess>> NodeProcess::Start(const Options& options) {
+absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(const Options& options) {
   std::string folder = MakeTempFolder();
-  std::vector<std::string> flags = {"--listen=127.0.0.1:0", "--insecure", "--node-id=test",
-                                    "--metrics-listen="};
+  std::vector<std::string> flags = {"--listen=127.0.0.1:0", "--insecure", "--metrics-listen="};
   flags.insert(flags.end(), options.flags.begin(), options.flags.end());
   absl::StatusOr<std::unique_ptr<ChildProcess>> process = Run(options.program, flags, folder);
   if (!process.ok()) {
     std::filesystem::remove_all(folder);
     return process.status();
   }
-  std::unique_ptr<NodeProcess> node(new NodeProcess(std::move(folder), *std::move(process)));
-  if (absl::Status status = node->AwaitReady(options.ready_timeout); !status.ok()) return status;
-  return node;
+  std::unique_ptr<ServerProcess> server(new ServerProcess(std::move(folder), *std::move(process)));
+  const absl::Time deadline = absl::Now() + options.ready_timeout;
+  absl::Status status = server->AwaitListening(deadline);
+  if (status.ok() && options.await_ready) status = server->AwaitReady(deadline);
+  if (!status.ok()) return status;
+  return server;
 }
 
-NodeProcess::NodeProcess(std::string folder, std::unique_ptr<ChildProcess> process)
+ServerProcess::ServerProcess(std::string folder, std::unique_ptr<ChildProcess> process)
     : folder_(std::move(folder)), process_(std::move(process)) {}
 
-NodeProcess::~NodeProcess() {
+ServerProcess::~ServerProcess() {
   process_->Kill9();
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
 }
 
-absl::Status NodeProcess::AwaitReady(absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
-  std::unique_ptr<grpc::GenericStub> stub;
-  while (absl::Now() < deadline) {
-    if (const std::optional<int> exit = process_->WaitExit(kLookInterval)) {
-      return absl::UnavailableError(
-          absl::StrCat("the node ended with ", *exit, ":\n", Tail(Log())));
-    }
-    if (stub != nullptr) {
-      if (IsReady(stub.get())) return absl::OkStatus();
-    } else if (const std::optional<std::string> address = ListenedOn(Log())) {
-      address_ = *address;
-      stub = std::make_unique<grpc::GenericStub>(
-          grpc::CreateChannel(address_, grpc::InsecureChannelCredentials()));
-    }
-  }
-  return absl::DeadlineExceededError(absl::StrCat(
-      "the node was not ready after ", absl::FormatDuration(timeout), ":\n", Tail(Log())));
+absl::Status ServerProcess::Ended(int exit_status) const {
+  return absl::UnavailableError(
+      absl::StrCat("the program ended with ", exit_status, ":\n", Tail(Log())));
 }
 
-std::optional<int> NodeProcess::Terminate(absl::Duration timeout) {
+absl::Status ServerProcess::AwaitListening(absl::Time deadline) {
+  do {
+    if (const std::optional<int> exit = process_->WaitExit(kLookInterval)) return Ended(*exit);
+    if (const std::optional<std::string> address = ListenedOn(Log())) {
+      address_ = *address;
+      return absl::OkStatus();
+    }
+  } while (absl::Now() < deadline);
+  return absl::DeadlineExceededError(
+      absl::StrCat("the program did not listen in time:\n", Tail(Log())));
+}
+
+absl::Status ServerProcess::AwaitReady(absl::Time deadline) {
+  while (absl::Now() < deadline) {
+    if (IsReady()) return absl::OkStatus();
+    if (const std::optional<int> exit = process_->WaitExit(kLookInterval)) return Ended(*exit);
+  }
+  return absl::DeadlineExceededError(
+      absl::StrCat("the program was not ready in time:\n", Tail(Log())));
+}
+
+bool ServerProcess::IsReady() const {
+  grpc::GenericStub stub(grpc::CreateChannel(address_, grpc::InsecureChannelCredentials()));
+  return SaysReady(&stub);
+}
+
+std::optional<int> ServerProcess::Terminate(absl::Duration timeout) {
   process_->Signal(SIGTERM);
   return process_->WaitExit(timeout);
 }
 
-void NodeProcess::Stop() { CAIRN_CHECK(process_->Signal(SIGSTOP)); }
+void ServerProcess::Stop() { CAIRN_CHECK(process_->Signal(SIGSTOP)); }
 
-void NodeProcess::Continue() { CAIRN_CHECK(process_->Signal(SIGCONT)); }
+void ServerProcess::Continue() { CAIRN_CHECK(process_->Signal(SIGCONT)); }
 
-NodeRun RunNode(const std::string& program, const std::vector<std::string>& flags,
-                absl::Duration timeout) {
+absl::StatusOr<std::unique_ptr<ServerProcess>> StartNode(ServerProcess::Options options) {
+  options.flags.insert(options.flags.begin(), "--node-id=test");
+  return ServerProcess::Start(options);
+}
+
+ProgramRun RunToEnd(const std::string& program, const std::vector<std::string>& flags,
+                    absl::Duration timeout) {
   const std::string folder = MakeTempFolder();
   absl::StatusOr<std::unique_ptr<ChildProcess>> process = Run(program, flags, folder);
   CAIRN_CHECK_OK(process.status());
-  NodeRun run;
+  ProgramRun run;
   run.exit_status = (*process)->WaitExit(timeout);
   (*process)->Kill9();
   run.output = (*process)->Log();
