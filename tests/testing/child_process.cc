@@ -141,6 +141,13 @@ bool ChildProcess::Signal(int number) const {
   return pidfd_send_signal(pid_fd_, number, nullptr, 0) == 0;
 }
 
+void ChildProcess::Stop() {
+  if (exit_ || !Signal(SIGSTOP)) return;
+  // The kernel tells the parent when the last thread has stopped. WNOWAIT: nothing is reaped.
+  siginfo_t info{};
+  waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT);
+}
+
 void ChildProcess::Kill9() {
   if (exit_) return;
   Signal(SIGKILL);

@@ -43,6 +43,9 @@ class ChildProcess {
 
   // False when it has been reaped.
   bool Signal(int number) const;
+  // SIGSTOP, and waits until all of its threads stand still: one that still runs on another core
+  // could answer what is asked right after.
+  void Stop();
   // SIGKILL, and waits until it is gone.
   void Kill9();
 

@@ -79,6 +79,18 @@ TEST_F(ChildProcessTest, WritingToADeadOneIsUnavailable) {
   EXPECT_EQ(child->WriteLine("hello").code(), absl::StatusCode::kUnavailable);
 }
 
+TEST_F(ChildProcessTest, AStoppedOneStandsStillWhenStopReturns) {
+  const auto child = Shell("while :; do :; done", false);
+  child->Stop();
+  std::ifstream stat(absl::StrCat("/proc/", child->pid(), "/stat"));
+  std::string number, name, state;
+  stat >> number >> name >> state;
+  EXPECT_EQ(state, "T");
+  ASSERT_TRUE(child->Signal(SIGCONT));
+  child->Stop();
+  EXPECT_EQ(child->WaitExit(absl::ZeroDuration()), std::nullopt) << "it was not reaped";
+}
+
 TEST_F(ChildProcessTest, KnowsResidentMemoryWhileItRuns) {
   const auto child = Shell("echo ready; read line", true);
   EXPECT_TRUE(child->ReadLine(kBound).ok());

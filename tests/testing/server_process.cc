@@ -140,7 +140,7 @@ std::optional<int> ServerProcess::Terminate(absl::Duration timeout) {
   return process_->WaitExit(timeout);
 }
 
-void ServerProcess::Stop() { CAIRN_CHECK(process_->Signal(SIGSTOP)); }
+void ServerProcess::Stop() { process_->Stop(); }
 
 void ServerProcess::Continue() { CAIRN_CHECK(process_->Signal(SIGCONT)); }
 
