@@ -11,6 +11,7 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "cache_node/store/disk_files.h"
 #include "cache_node/store/eviction_policy.h"
 #include "cache_node/store/removed_ring.h"
 #include "cache_node/store/tenant_ledger.h"
@@ -21,6 +22,7 @@
 namespace cairn::node {
 
 struct ClassSpace;
+class EntryQueue;
 struct Family;
 struct LeaseLink;
 struct NamespaceRecord;
@@ -31,8 +33,9 @@ struct Token;
 enum class SegmentState : uint8_t { kEmpty, kClaimed, kWritten, kCommitted };
 
 struct BlockEntry {
-  // Reserved and present entries are in the index; a gone one only waits for its holders.
-  enum class Life : uint8_t { kReserved, kPresent, kGone };
+  // All but gone entries are in the index; a gone one only waits for its holders. A reserved one
+  // waits for its writer, a loading one for its bytes from disk.
+  enum class Life : uint8_t { kReserved, kLoading, kPresent, kGone };
 
   // `tokens` may be empty. The map outlives the entry.
   BlockEntry(const PayloadMap& map_in, absl::Span<const uint32_t> tokens_in);
@@ -93,6 +96,13 @@ struct BlockEntry {
   ScopeList* scope = nullptr;
   BlockEntry* scope_previous = nullptr;
   BlockEntry* scope_next = nullptr;
+
+  DiskHandle disk = 0;     // Where it is on disk too.
+  bool from_disk = false;  // It was loaded, and not used since.
+  bool spilling = false;   // A mover is writing it.
+  EntryQueue* queue = nullptr;
+  BlockEntry* queue_previous = nullptr;
+  BlockEntry* queue_next = nullptr;
 
   Token* token = nullptr;  // That reserved it, as long as that token lives.
   uint32_t token_block = 0;

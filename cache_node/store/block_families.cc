@@ -40,7 +40,18 @@ bool BlockFamilies::Fits(const ParentId& id, uint32_t depth) const {
   return it->second->first->depth == depth + 1;
 }
 
-void BlockFamilies::Join(BlockEntry* child, const ParentId& parent_id, BlockEntry* parent) {
+bool BlockFamilies::FitsUnder(const ParentId& id, uint32_t depth) const {
+  auto it = families_.find(id);
+  return it == families_.end() || it->second->first == nullptr || it->second->first->depth == depth;
+}
+
+bool BlockFamilies::Holding(const ParentId& id) const {
+  auto it = families_.find(id);
+  return it != families_.end() && it->second->holding > 0;
+}
+
+void BlockFamilies::Join(BlockEntry* child, const ParentId& parent_id, BlockEntry* parent,
+                         bool below) {
   CAIRN_CHECK(child->family == nullptr);
   CAIRN_CHECK(parent == nullptr ||
               (parent->key == parent_id.key && parent->partition == parent_id.partition));
@@ -49,14 +60,15 @@ void BlockFamilies::Join(BlockEntry* child, const ParentId& parent_id, BlockEntr
     slot = std::make_unique<Family>();
     slot->id = parent_id;
     slot->parent = parent;
-    slot->orphans = parent == nullptr || parent->orphan;
+    slot->below = parent == nullptr && below;
+    slot->orphans = parent == nullptr ? !below : parent->orphan;
     if (parent != nullptr) {
       CAIRN_CHECK(parent->children == nullptr);
       parent->children = slot.get();
     }
   }
   Family* family = slot.get();
-  CAIRN_CHECK(family->parent == parent);
+  CAIRN_CHECK(family->parent == parent && (parent != nullptr || family->below == below));
   CAIRN_CHECK(parent == nullptr || child->depth == parent->depth + 1);
   child->family = family;
   child->orphan = family->orphans;
@@ -94,17 +106,29 @@ void BlockFamilies::ParentArrived(BlockEntry* parent) {
   CAIRN_CHECK(family->parent == nullptr && parent->children == nullptr);
   CAIRN_CHECK(family->first == nullptr || family->first->depth == parent->depth + 1);
   family->parent = parent;
+  family->below = false;
   parent->children = family;
   SetOrphans(family, parent->orphan);
 }
 
-void BlockFamilies::ParentLeft(BlockEntry* parent) {
+void BlockFamilies::ParentLeft(BlockEntry* parent, bool below) {
   Family* family = parent->children;
   if (family == nullptr) return;
   CAIRN_CHECK(family->parent == parent);
   family->parent = nullptr;
+  family->below = below;
   parent->children = nullptr;
-  SetOrphans(family, true);
+  SetOrphans(family, !below);
+}
+
+void BlockFamilies::BelowChanged(const ParentId& id, bool below) {
+  if (families_.empty()) return;
+  auto it = families_.find(id);
+  if (it == families_.end()) return;
+  Family* family = it->second.get();
+  CAIRN_CHECK(family->parent == nullptr);
+  family->below = below;
+  SetOrphans(family, !below);
 }
 
 void BlockFamilies::SetOrphans(Family* family, bool orphans) {

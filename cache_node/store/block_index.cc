@@ -24,7 +24,8 @@ BlockEntry* BlockIndex::Find(PartitionIndex partition, const BlockKey& key) cons
 }
 
 BlockEntry* BlockIndex::Insert(std::unique_ptr<BlockEntry> entry) {
-  CAIRN_CHECK(entry->life == BlockEntry::Life::kReserved);
+  CAIRN_CHECK(entry->life == BlockEntry::Life::kReserved ||
+              entry->life == BlockEntry::Life::kLoading);
   Shard& shard = shards_[ShardOf(entry->key)];
   const ParentId id{entry->partition, entry->key};
   const auto [it, inserted] = shard.entries.emplace(id, std::move(entry));

@@ -32,7 +32,7 @@ BlockStore::BlockStore(const Options& options, const GuardedTime* time, RandomSo
       slot_bytes_max_(memory->slot_bytes_max()),
       ledger_(ledger),
       state_(std::make_unique<StoreState>(options, random, counters, std::move(memory),
-                                          std::move(policies))) {}
+                                          std::move(policies), ledger != nullptr)) {}
 
 BlockStore::~BlockStore() = default;
 
@@ -41,9 +41,13 @@ BlockStore::Section::Section(BlockStore* store) : store_(store) { store_->mutex_
 BlockStore::Section::~Section() ABSL_NO_THREAD_SAFETY_ANALYSIS {
   StoreState& state = *store_->state_;
   const bool settled = std::exchange(state.settled, false);
+  const bool spills = std::exchange(state.spills_queued, false);
+  const bool loads = std::exchange(state.loads_queued, false);
   std::vector<WatcherId> woken = state.feed.TakeWoken();
   store_->mutex_.Unlock();
   if (settled && store_->signals_.settled) store_->signals_.settled();
+  if (spills && store_->signals_.spills) store_->signals_.spills();
+  if (loads && store_->signals_.loads) store_->signals_.loads();
   if (!woken.empty() && store_->signals_.feed) store_->signals_.feed(std::move(woken));
 }
 
@@ -203,7 +207,15 @@ StoreStatus BlockStore::Status() const {
           .pins = state_->pins,
           .leases = static_cast<uint32_t>(state_->leases.open()),
           .tokens = static_cast<uint32_t>(state_->tokens.size()),
-          .watchers = static_cast<uint32_t>(state_->feed.watcher_count())};
+          .watchers = static_cast<uint32_t>(state_->feed.watcher_count()),
+          .recovering = state_->disk.recovering,
+          .disk_blocks = state_->disk.index.size(),
+          .disk_payload_bytes = state_->disk.index.payload_bytes(),
+          .disk_index_bytes = state_->disk.index.bytes(),
+          .disk_files = state_->disk.index.files().size(),
+          .spill_queue_blocks = state_->disk.spill_queue.size(),
+          .spill_queue_bytes = state_->disk.spill_queue.bytes(),
+          .loads = state_->disk.loading};
 }
 
 std::vector<NamespaceStatus> BlockStore::Namespaces(absl::string_view tenant) const {
@@ -242,8 +254,8 @@ std::vector<TenantStatus> BlockStore::Tenants() const {
 std::vector<ShardSums> BlockStore::Shards() const {
   absl::ReaderMutexLock lock(&mutex_);
   std::vector<ShardSums> sums;
-  for (uint32_t shard = 0; shard < state_->index.shard_count(); ++shard) {
-    sums.push_back(state_->index.SumsOf(shard));
+  for (uint32_t shard = 0; shard < state_->feed_tiers.shard_count(); ++shard) {
+    sums.push_back(state_->feed_tiers.SumsOf(shard));
   }
   return sums;
 }

@@ -241,6 +241,8 @@ class BlockStore {
   // `done = step(state, now)` under the lock, again and again until done.
   template <typename Step>
   void RunSteps(const Step& step);
+  template <typename Operation, typename Step>
+  void RunSeeking(Operation* operation, Step step);
 
   const Options options_;
   const GuardedTime* const time_;

@@ -24,7 +24,7 @@ LookupAnswer BlockStore::Lookup(absl::string_view tenant, const Fingerprint& fin
                                 const LookupQuery& query) {
   LookupOperation lookup(tenant, fingerprint, query);
   if (query.lease.has_value()) {
-    RunSteps([&lookup](StoreState* state, absl::Time now) { return lookup.StepLease(state, now); });
+    RunSeeking(&lookup, &LookupOperation::StepHold);
     RunChores();
     return lookup.Finish(counters_);
   }
@@ -33,6 +33,10 @@ LookupAnswer BlockStore::Lookup(absl::string_view tenant, const Fingerprint& fin
     const absl::Time now = time_->Now();
     absl::ReaderMutexLock lock(&mutex_);
     done = lookup.Step(*state_, now);
+  }
+  if (lookup.wants_loads()) {
+    RunSeeking(&lookup, &LookupOperation::StepHold);
+    RunChores();
   }
   if (query.touch) {
     RunSteps([&lookup](StoreState* state, absl::Time) { return lookup.StepTouch(state); });
@@ -97,24 +101,30 @@ absl::StatusOr<ReserveAnswer> BlockStore::Reserve(absl::string_view tenant,
                                                   const ReserveQuery& query) {
   if (absl::Status status = ReserveOperation::Validate(query); !status.ok()) return status;
   ReserveOperation reserve(tenant, fingerprint, query);
+  RunSeeking(&reserve, &ReserveOperation::Step);
+  RunChores();
+  return reserve.Finish(options_.retry_after);
+}
+
+// Steps of an operation that looks for slots; memory segments are made anew between them.
+template <typename Operation, typename Step>
+void BlockStore::RunSeeking(Operation* operation, Step step) {
   bool done = false;
   while (!done) {
     {
       const absl::Time now = time_->Now();
       Section section(this);
-      done = reserve.Step(&*state_, now);
+      done = (operation->*step)(&*state_, now);
     }
-    std::optional<ReserveOperation::Remake> remake = reserve.TakeRemake();
+    std::optional<SpaceSeeker::Remake> remake = operation->seeker()->TakeRemake();
     if (!remake.has_value()) continue;
     remake->old.reset();
     absl::StatusOr<std::unique_ptr<MemorySegment>> made = HostMemory::MakeSegment(remake->bytes);
-    if (!made.ok()) reserve.RemakeRefused();
+    if (!made.ok()) operation->seeker()->RemakeRefused();
     Section section(this);
     PutRemade(&*state_, remake->slot_class, remake->segment,
               made.ok() ? *std::move(made) : nullptr);
   }
-  RunChores();
-  return reserve.Finish(options_.retry_after);
 }
 
 absl::StatusOr<WriteClaim> BlockStore::BeginWrite(absl::string_view tenant, const TokenId& token,

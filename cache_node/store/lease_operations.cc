@@ -90,8 +90,8 @@ absl::StatusOr<BlockEntry*> FindReadable(const StoreState& state, absl::string_v
   if (lease == nullptr || lease->Complete(now)) return absl::AbortedError(kLeaseUnusable);
   auto it =
       lease->name_space->fingerprint == fingerprint ? lease->blocks.find(key) : lease->blocks.end();
-  if (it != lease->blocks.end() && it->second->Readable()) {
-    CAIRN_CHECK(it->second->life == BlockEntry::Life::kPresent);
+  if (it != lease->blocks.end() && it->second->life == BlockEntry::Life::kPresent &&
+      it->second->Readable()) {
     *answer = {.state = BlockState::kHost};
     return it->second;
   }

@@ -25,7 +25,7 @@ struct Lease;
 // One block in one lease; in the block's list of those.
 struct LeaseLink {
   Lease* lease = nullptr;
-  BlockEntry* entry = nullptr;
+  BlockEntry* entry = nullptr;  // Null: it was given back before the lease ended.
   LeaseLink* previous = nullptr;
   LeaseLink* next = nullptr;
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "common/base/check.h"
-#include "common/wire/limits.h"
 
 namespace cairn::node {
 namespace {
@@ -75,41 +74,74 @@ bool LookupOperation::TokensDiffer(const BlockEntry& entry) const {
       absl::MakeConstSpan(prompt.tokens).subspan(block_ * block_tokens, block_tokens));
 }
 
-// Says what the block at the cursor is; answers its entry when it can be read.
-BlockEntry* LookupOperation::Judge(const StoreState& state, absl::Time now) {
-  const BlockKey& key = query_.prompts[prompt_].keys[block_];
+bool LookupOperation::JudgeIn(const StoreState& state, PartitionIndex partition,
+                              const BlockKey& key, absl::Time now, Found* found,
+                              std::optional<BlockAnswer>* lesser) {
   BlockAnswer& answer = answer_of_prompt().blocks[block_];
+  BlockEntry* entry = state.index.Find(partition, key);
+  if (entry != nullptr && entry->life == BlockEntry::Life::kPresent) {
+    if (!TokensDiffer(*entry)) {
+      answer = {.state = BlockState::kHost};
+      found->entry = entry;
+      return true;
+    }
+    ++collisions_;
+    *lesser = {.state = BlockState::kTokensDiffer};
+    return false;
+  }
+  if (entry != nullptr) {
+    if (!lesser->has_value() || (*lesser)->state != BlockState::kPending) {
+      *lesser = {.state = BlockState::kPending, .pending_for = now - entry->reserved_at};
+      found->pending = entry;
+    }
+    return false;
+  }
+  if (const DiskHandle handle = state.disk.enabled ? state.disk.index.Find(partition, key) : 0;
+      handle != 0) {
+    if (state.disk.reads() && !state.disk.failed_loads.Contains({partition, key}, now)) {
+      answer = {.state = BlockState::kDisk};
+      found->disk = handle;
+      return true;
+    }
+    if (!lesser->has_value()) *lesser = {.state = BlockState::kLoadFailed};
+    return false;
+  }
+  if (!lesser->has_value() || (*lesser)->state == BlockState::kNeverSeen) {
+    *lesser = {.state = StateOf(state.removed.ReasonOf(partition, key))};
+  }
+  return false;
+}
+
+// Says what the block at the cursor is, and where.
+LookupOperation::Found LookupOperation::Judge(const StoreState& state, absl::Time now) {
+  const BlockKey& key = query_.prompts[prompt_].keys[block_];
+  Found found;
   std::optional<BlockAnswer> lesser;
   for (const PartitionIndex partition : {own_, public_}) {
     if (partition == 0) continue;
-    BlockEntry* entry = state.index.Find(partition, key);
-    if (entry != nullptr && entry->life == BlockEntry::Life::kPresent) {
-      if (!TokensDiffer(*entry)) {
-        answer = {.state = BlockState::kHost};
-        return entry;
-      }
-      ++collisions_;
-      lesser = {.state = BlockState::kTokensDiffer};
-    } else if (entry != nullptr) {
-      if (!lesser.has_value() || lesser->state != BlockState::kPending) {
-        lesser = {.state = BlockState::kPending, .pending_for = now - entry->reserved_at};
-      }
-    } else if (!lesser.has_value() || lesser->state == BlockState::kNeverSeen) {
-      lesser = {.state = StateOf(state.removed.ReasonOf(partition, key))};
-    }
+    if (!JudgeIn(state, partition, key, now, &found, &lesser)) continue;
+    found.pending = nullptr;
+    return found;
   }
-  answer = lesser.value_or(BlockAnswer{});
-  return nullptr;
+  answer_of_prompt().blocks[block_] = lesser.value_or(BlockAnswer{});
+  return found;
 }
 
-void LookupOperation::Advance(bool present) {
+void LookupOperation::Advance(const Found& found) {
   PromptAnswer& prompt = answer_of_prompt();
-  if (present && consecutive_) ++prompt.present;
-  consecutive_ = consecutive_ && present;
+  const bool loading =
+      found.pending != nullptr && found.pending->life == BlockEntry::Life::kLoading;
+  if (found.present() && consecutive_) {
+    ++prompt.present;
+    if (found.disk != 0 || found.entry->from_disk) ++disk_hits_;
+  }
+  consecutive_ = consecutive_ && found.present();
+  reachable_ = reachable_ && (found.present() || loading);
   if (++block_ < prompt.blocks.size()) return;
   ++prompt_;
   block_ = 0;
   consecutive_ = true;
+  reachable_ = true;
   granted_ = true;
 }
 
@@ -120,106 +152,16 @@ bool LookupOperation::Step(const StoreState& state, absl::Time now) {
       ++prompt_;
       continue;
     }
-    Advance(Judge(state, now) != nullptr);
+    const Found found = Judge(state, now);
+    if (query_.promote && reachable_ && found.disk != 0) wants_loads_ = true;
+    Advance(found);
   }
   return AtEnd();
 }
 
-// The lease being built, made at its first block; null when there cannot be one.
-Lease* LookupOperation::LeaseOf(StoreState* state, absl::Time now) {
-  if (lease_refused_) return nullptr;
-  if (lease_.has_value()) {
-    Lease* lease = state->leases.Find(*lease_, tenant_index_, now);
-    return lease == nullptr || lease->ended ? nullptr : lease;
-  }
-  const uint32_t readers = std::clamp(query_.lease->readers, 1u, kReadersPerLeaseMax);
-  tenant_index_ = state->ledger.IndexOf(tenant_);
-  if (tenant_index_ == 0 || !state->leases.MakeRoom(readers)) {
-    lease_refused_ = true;
-    return nullptr;
-  }
-  auto lease = std::make_unique<Lease>();
-  lease->id = state->random->New<LeaseId>();
-  lease->tenant = tenant_index_;
-  lease->name_space = state->namespaces.FindLive(fingerprint_);
-  lease->ttl = query_.lease->ttl > absl::ZeroDuration()
-                   ? std::min(query_.lease->ttl, state->options.lease_ttl_max)
-                   : state->options.lease_ttl_default;
-  lease->readers.assign(readers, {.expires = now + lease->ttl});
-  lease->leased.resize(query_.prompts.size());
-  lease_ = lease->id;
-  answer_.lease = lease->id;
-  answer_.lease_ttl = lease->ttl;
-  return state->leases.Add(std::move(lease));
-}
-
-void LookupOperation::Grant(StoreState* state, BlockEntry* entry, absl::Time now) {
-  granted_ = granted_ && consecutive_;
-  if (granted_) {
-    Lease* lease = LeaseOf(state, now);
-    granted_ = lease != nullptr && state->AddToLease(lease, entry);
-    if (granted_) ++lease->leased[prompt_];
-  }
-  PromptAnswer& prompt = answer_of_prompt();
-  if (granted_) {
-    ++prompt.leased;
-  } else {
-    prompt.blocks[block_].state = BlockState::kNotLeased;
-  }
-}
-
-bool LookupOperation::StepLease(StoreState* state, absl::Time now) {
-  CAIRN_CHECK(query_.lease.has_value());
-  if (!Begin(*state)) ForgetNamespace();
-  for (size_t i = 0; i < BlockStore::kStepsPerLock && !AtEnd(); ++i) {
-    if (answer_of_prompt().blocks.empty()) {
-      ++prompt_;
-      continue;
-    }
-    BlockEntry* entry = Judge(*state, now);
-    if (entry != nullptr) Grant(state, entry, now);
-    Advance(entry != nullptr);
-  }
-  if (!AtEnd()) return false;
-  CloseLease(state, now);
-  return true;
-}
-
-// It was revoked or expired while it was built, or holds nothing.
-void LookupOperation::ForgetLease() {
-  answer_.lease.reset();
-  answer_.lease_ttl = absl::ZeroDuration();
-  for (PromptAnswer& prompt : answer_.prompts) {
-    for (uint32_t i = 0; i < prompt.leased; ++i) prompt.blocks[i].state = BlockState::kNotLeased;
-    prompt.leased = 0;
-  }
-}
-
-// The lease's time begins when the answer is complete.
-void LookupOperation::CloseLease(StoreState* state, absl::Time now) {
-  if (!lease_.has_value()) return;
-  Lease* lease = state->leases.Find(*lease_, tenant_index_, now);
-  if (lease == nullptr || lease->ended || !answer_.namespace_known) {
-    if (lease != nullptr) state->RevokeLease(lease, now);
-    ForgetLease();
-    return;
-  }
-  lease->usable = lease->leased;
-  if (lease->links.empty()) {
-    // It was made for a block that the budget then refused.
-    state->EndLease(lease, /*used=*/false, now);
-    lease->forgets = now;
-    state->leases.Reorder(lease);
-    ForgetLease();
-    return;
-  }
-  for (Lease::Reader& reader : lease->readers) reader.expires = now + lease->ttl;
-  state->leases.Reorder(lease);
-}
-
 bool LookupOperation::StepTouch(StoreState* state) {
-  if (use_ == 0) {
-    use_ = state->NextStamp();
+  if (touch_ == 0) {
+    touch_ = state->NextStamp();
     prompt_ = 0;
     block_ = answer_.prompts.empty() ? 0 : answer_.prompts[0].present;
   }
@@ -232,8 +174,14 @@ bool LookupOperation::StepTouch(StoreState* state) {
     const BlockKey& key = query_.prompts[prompt_].keys[--block_];
     for (const PartitionIndex partition : {own_, public_}) {
       BlockEntry* entry = partition == 0 ? nullptr : state->index.Find(partition, key);
+      if (entry == nullptr && partition != 0 && state->disk.enabled) {
+        const DiskHandle handle = state->disk.index.Find(partition, key);
+        if (handle == 0) continue;
+        state->disk.index.MarkUsed(handle);
+        break;
+      }
       if (entry == nullptr || entry->life != BlockEntry::Life::kPresent) continue;
-      state->slots.Used(entry, use_);
+      state->Used(entry, touch_);
       break;
     }
   }
@@ -241,7 +189,7 @@ bool LookupOperation::StepTouch(StoreState* state) {
 }
 
 BlockEntry* LookupOperation::FindOne(const StoreState& state, absl::Time now) {
-  if (Begin(state)) return Judge(state, now);
+  if (Begin(state)) return Judge(state, now).entry;
   ForgetNamespace();
   return nullptr;
 }
@@ -257,6 +205,7 @@ LookupAnswer LookupOperation::Finish(StoreCounters* counters) {
   counters->lookups.fetch_add(1, std::memory_order_relaxed);
   counters->looked_up_tokens.fetch_add(blocks * answer_.block_tokens, std::memory_order_relaxed);
   counters->hit_tokens.fetch_add(hits * answer_.block_tokens, std::memory_order_relaxed);
+  counters->hit_tokens_disk.fetch_add(disk_hits_ * answer_.block_tokens, std::memory_order_relaxed);
   counters->token_collisions.fetch_add(collisions_, std::memory_order_relaxed);
   return std::move(answer_);
 }

@@ -1,14 +1,17 @@
 // LookupOperation: one Lookup, in steps, so that a long one lets others have the lock.
 //
-// Plain lookups only read: Step runs under a shared lock. A lookup that leases, and the touching
-// after a plain one, change state: StepLease and StepTouch run under the exclusive lock. If the
-// namespace is retired between two steps the answer becomes that of an unknown one.
+// Plain lookups only read: Step runs under a shared lock. A lookup that leases or loads, and the
+// touching after a plain one, change state: StepHold and StepTouch run under the exclusive lock. If
+// the namespace is retired between two steps the answer becomes that of an unknown one.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "cache_node/store/space_seeker.h"
 #include "cache_node/store/store_state.h"
 #include "cache_node/store/store_types.h"
 
@@ -22,29 +25,56 @@ class LookupOperation {
 
   // Each does a bounded part, and says whether all of it is done.
   bool Step(const StoreState& state, absl::Time now);
-  bool StepLease(StoreState* state, absl::Time now);
+  // Instead of Step for a lease, after it where Step found blocks to be loaded. Call again after
+  // what the seeker asks for, until done: it may hold a pin in between.
+  bool StepHold(StoreState* state, absl::Time now);
+  SpaceSeeker* seeker() { return &seeker_; }
+  // After Step is done: blocks that are to be loaded (promote).
+  bool wants_loads() const { return wants_loads_; }
   // After Step is done.
   bool StepTouch(StoreState* state);
 
   // After the last step.
   LookupAnswer Finish(StoreCounters* counters);
 
-  // Instead of all these: the first block alone, uncounted. Null when it cannot be read.
+  // Instead of all these: the first block alone, uncounted. Null when it cannot be read from host
+  // memory.
   BlockEntry* FindOne(const StoreState& state, absl::Time now);
   const BlockAnswer& FirstAnswer() const { return answer_.prompts[0].blocks[0]; }
 
  private:
+  // Where the block at the cursor is.
+  struct Found {
+    BlockEntry* entry = nullptr;    // In host memory, readable.
+    BlockEntry* pending = nullptr;  // Reserved or loading.
+    DiskHandle disk = 0;            // Only on disk, readable.
+    bool present() const { return entry != nullptr || disk != 0; }
+  };
+  enum class Verdict { kNext, kAgain };
+
   bool Begin(const StoreState& state);
   void ForgetNamespace();
-  BlockEntry* Judge(const StoreState& state, absl::Time now);
+  Found Judge(const StoreState& state, absl::Time now);
+  // What one partition has of it; a lesser answer where it cannot be read.
+  bool JudgeIn(const StoreState& state, PartitionIndex partition, const BlockKey& key,
+               absl::Time now, Found* found, std::optional<BlockAnswer>* lesser);
   bool TokensDiffer(const BlockEntry& entry) const;
-  void Grant(StoreState* state, BlockEntry* entry, absl::Time now);
-  Lease* LeaseOf(StoreState* state, absl::Time now);
-  void Advance(bool present);
-  void CloseLease(StoreState* state, absl::Time now);
-  void ForgetLease();
+  void Advance(const Found& found);
   bool AtEnd() const { return prompt_ == query_.prompts.size(); }
   PromptAnswer& answer_of_prompt() { return answer_.prompts[prompt_]; }
+
+  // Of StepHold (lookup_hold.cc).
+  void Restart();
+  void BeginResume(StoreState* state, absl::Time now);
+  Verdict Hold(StoreState* state, Found found, absl::Time now);
+  SpaceSeeker::Verdict StartLoad(StoreState* state, DiskHandle handle, absl::Time now,
+                                 BlockEntry** loading);
+  void Release(StoreState* state);
+  void Grant(StoreState* state, BlockEntry* entry, absl::Time now);
+  Lease* LeaseOf(StoreState* state, absl::Time now);
+  bool StepTrim(StoreState* state, absl::Time now);
+  void CloseLease(StoreState* state, absl::Time now);
+  void ForgetLease();
 
   const absl::string_view tenant_;
   const Fingerprint& fingerprint_;
@@ -60,11 +90,20 @@ class LookupOperation {
   size_t prompt_ = 0;
   size_t block_ = 0;
   bool consecutive_ = true;  // All blocks before it in the prompt are present,
+  bool reachable_ = true;    // or being loaded,
   bool granted_ = true;      // and leased.
+  bool wants_loads_ = false;
+  bool holding_ = false;        // StepHold has begun.
+  BlockEntry* held_ = nullptr;  // The parent of a block to be loaded, while space is looked for.
+  SpaceSeeker seeker_;
   std::optional<LeaseId> lease_;
   bool lease_refused_ = false;
-  UseStamp use_ = 0;
+  absl::flat_hash_set<BlockKey> resumed_;  // Granted again, of a lease that is resumed.
+  std::optional<size_t> untrimmed_;        // Links of that lease that are still to be looked at.
+  UseStamp touch_ = 0;
+  UseStamp load_ = 0;
   uint64_t collisions_ = 0;
+  uint64_t disk_hits_ = 0;
 };
 
 }  // namespace cairn::node

@@ -1,5 +1,7 @@
 #include "cache_node/store/namespace_table.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "cache_node/store/namespace_difference.h"
 #include "common/base/check.h"
@@ -62,6 +64,9 @@ absl::StatusOr<NamespaceTable::Registration> NamespaceTable::Register(
     records_.push_back(std::make_unique<NamespaceRecord>(fingerprint, fields, map));
     record = records_.back().get();
     record->index = static_cast<uint32_t>(records_.size() - 1);
+    if (auto it = epochs_before_.find(fingerprint); it != epochs_before_.end()) {
+      record->epoch.store(it->second, std::memory_order_release);
+    }
     CAIRN_CHECK(by_fingerprint_.emplace(fingerprint, record).second);
   }
   const bool created = new_label || bound->second != record || record->retired;
@@ -72,6 +77,7 @@ absl::StatusOr<NamespaceTable::Registration> NamespaceTable::Register(
   if (!new_label) bound->second->labels.erase(label);
   labels_[label] = record;
   record->labels.insert(label);
+  if (created && options_.track_unsaved) unsaved_.insert(label);
   return Registration{record, created};
 }
 
@@ -96,6 +102,40 @@ absl::Status NamespaceTable::CheckRoom(bool new_label, bool new_record, uint64_t
   return absl::OkStatus();
 }
 
+void NamespaceTable::RaiseEpoch(const Fingerprint& fingerprint, uint64_t epoch) {
+  NamespaceRecord* record = Find(fingerprint);
+  if (record != nullptr && record->partitions.empty() &&
+      record->epoch.load(std::memory_order_relaxed) < epoch) {
+    record->epoch.store(epoch, std::memory_order_release);
+    return;
+  }
+  uint64_t& before = epochs_before_[fingerprint];
+  before = std::max(before, epoch);
+}
+
+uint64_t NamespaceTable::NextEpoch(const NamespaceRecord& record) const {
+  auto it = epochs_before_.find(record.fingerprint);
+  const uint64_t before = it == epochs_before_.end() ? 0 : it->second;
+  return std::max(before, record.epoch.load(std::memory_order_relaxed)) + 1;
+}
+
+std::vector<NamespaceTable::Label> NamespaceTable::Unsaved(size_t max) const {
+  std::vector<Label> labels;
+  for (const Label& label : unsaved_) {
+    if (labels.size() >= max) break;
+    labels.push_back(label);
+  }
+  return labels;
+}
+
+const NamespaceRecord* NamespaceTable::MarkSaved(const Label& label,
+                                                 const Fingerprint& fingerprint) {
+  auto it = labels_.find(label);
+  if (it == labels_.end() || it->second->fingerprint != fingerprint) return Find(fingerprint);
+  unsaved_.erase(label);
+  return it->second->retired ? it->second : nullptr;
+}
+
 NamespaceRecord* NamespaceTable::Find(const Fingerprint& fingerprint) const {
   auto it = by_fingerprint_.find(fingerprint);
   return it == by_fingerprint_.end() ? nullptr : it->second;
@@ -114,7 +154,8 @@ const NamespaceRecord& NamespaceTable::At(uint32_t index) const {
 std::vector<PartitionIndex> NamespaceTable::Retire(NamespaceRecord* record) {
   CAIRN_CHECK(!record->retired);
   record->retired = true;
-  record->epoch.fetch_add(1, std::memory_order_acq_rel);
+  record->epoch.store(NextEpoch(*record), std::memory_order_release);
+  for (const Label& label : record->labels) unsaved_.erase(label);
   std::vector<PartitionIndex> partitions;
   for (const auto& [tenant, partition] : record->partitions) partitions.push_back(partition);
   record->partitions.clear();

@@ -36,9 +36,10 @@ struct NamespaceRecord {
   const Namespace fields;
   const PayloadMap map;
   uint32_t index = 0;
-  std::atomic<uint64_t> epoch{0};  // Rises with each retirement.
+  std::atomic<uint64_t> epoch{0};  // Rises with each retirement, in this process or another.
   bool retired = false;
   absl::btree_set<std::pair<std::string, std::string>> labels;  // (tenant, name)
+  uint64_t fence_sequence = 0;  // Of its last retirement, where there is a disk tier.
   // Partitions made since it was last registered, by tenant.
   absl::flat_hash_map<TenantIndex, PartitionIndex> partitions;
 };
@@ -57,7 +58,9 @@ class NamespaceTable {
   struct Options {
     size_t namespaces_max = 0;
     uint64_t bytes_max = 0;  // Of records and labels, as estimated.
+    bool track_unsaved = false;
   };
+  using Label = std::pair<std::string, std::string>;  // (tenant, name)
   explicit NamespaceTable(const Options& options);
 
   struct Registration {
@@ -74,6 +77,18 @@ class NamespaceTable {
   // Null when unknown or retired.
   NamespaceRecord* FindLive(const Fingerprint& fingerprint) const;
   const NamespaceRecord& At(uint32_t index) const;
+
+  // A process before this one had the namespace at this epoch: it does not fall below any more.
+  // Nothing for a namespace that has partitions already, but that the next epoch is above it.
+  void RaiseEpoch(const Fingerprint& fingerprint, uint64_t epoch);
+  // The epoch that the next retirement would give it.
+  uint64_t NextEpoch(const NamespaceRecord& record) const;
+
+  // Labels that were bound and not marked saved since; none unless they are tracked.
+  std::vector<Label> Unsaved(size_t max) const;
+  // The label is durable, if it is still bound to this namespace. Answers the namespace's record if
+  // it was retired meanwhile, else null.
+  const NamespaceRecord* MarkSaved(const Label& label, const Fingerprint& fingerprint);
 
   // Bumps the epoch. Answers the partitions that are to be emptied.
   std::vector<PartitionIndex> Retire(NamespaceRecord* record);
@@ -99,7 +114,10 @@ class NamespaceTable {
   uint64_t bytes_ = 0;
   std::vector<std::unique_ptr<NamespaceRecord>> records_;
   absl::flat_hash_map<Fingerprint, NamespaceRecord*> by_fingerprint_;
-  absl::btree_map<std::pair<std::string, std::string>, NamespaceRecord*> labels_;
+  absl::btree_map<Label, NamespaceRecord*> labels_;
+  absl::btree_set<Label> unsaved_;
+  // Epochs of processes before, of namespaces that are not known or were in use already.
+  absl::flat_hash_map<Fingerprint, uint64_t> epochs_before_;
   std::vector<Partition> partitions_;  // 0 is none.
 };
 

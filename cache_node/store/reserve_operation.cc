@@ -5,19 +5,11 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "cache_node/store/space_path.h"
 #include "common/base/check.h"
 #include "common/base/hex.h"
 #include "common/wire/limits.h"
 
 namespace cairn::node {
-namespace {
-
-// How often space is looked for anew for one block, when others take what was freed.
-constexpr uint32_t kAttemptsMax = 4096;
-
-}  // namespace
-
 ReserveOperation::ReserveOperation(absl::string_view tenant, const Fingerprint& fingerprint,
                                    const ReserveQuery& query)
     : tenant_(tenant), fingerprint_(fingerprint), query_(query) {
@@ -101,7 +93,7 @@ void ReserveOperation::Release(StoreState* state) {
 }
 
 bool ReserveOperation::Step(StoreState* state, absl::Time now) {
-  CAIRN_CHECK(!remake_.has_value());
+  CAIRN_CHECK(!seeker_.waits());
   Release(state);
   if (absl::Status status = Begin(state, now); !status.ok()) return Fail(state, status);
   for (size_t i = 0; i < BlockStore::kStepsPerLock && next_ < query_.keys.size(); ++i) {
@@ -110,15 +102,9 @@ bool ReserveOperation::Step(StoreState* state, absl::Time now) {
     Release(state);
     if (verdict == Verdict::kStop) return true;
     ++next_;
-    attempts_ = 0;
-    remakes_ = 0;
-    refused_remakes_ = 0;
+    seeker_.NextBlock();
   }
   return next_ == query_.keys.size();
-}
-
-std::optional<ReserveOperation::Remake> ReserveOperation::TakeRemake() {
-  return std::exchange(remake_, std::nullopt);
 }
 
 ReserveOperation::Verdict ReserveOperation::Refuse(ReserveOutcome outcome) {
@@ -126,30 +112,36 @@ ReserveOperation::Verdict ReserveOperation::Refuse(ReserveOutcome outcome) {
   return Verdict::kStop;
 }
 
-bool ReserveOperation::FindParent(const StoreState& state, BlockEntry** parent,
-                                  uint32_t* depth) const {
-  *parent = nullptr;
-  *depth = static_cast<uint32_t>(next_);
-  if (next_ > 0) {
-    *parent = state.index.Find(partition_, query_.keys[next_ - 1]);
-  } else if (query_.parent.has_value()) {
-    *parent = state.index.Find(partition_, *query_.parent);
-    if (query_.enters_scope && *parent == nullptr) {
-      const TenantIndex everyone = state.ledger.Find(kPublicTenant);
-      const PartitionIndex shared =
-          everyone == 0 ? 0 : state.namespaces.FindPartition(*record_, everyone);
-      if (shared != 0) *parent = state.index.Find(shared, *query_.parent);
-    }
-    if (!query_.enters_scope && *parent != nullptr &&
-        (*parent)->scope->scope_digest != query_.scope_digest) {
-      *parent = nullptr;
-    }
-  } else {
+bool ReserveOperation::FindIn(const StoreState& state, PartitionIndex partition,
+                              const BlockKey& key, Parent* parent) const {
+  const bool own_scope = next_ == 0 && !query_.enters_scope;
+  if (BlockEntry* entry = state.index.Find(partition, key); entry != nullptr) {
+    if (own_scope && entry->scope->scope_digest != query_.scope_digest) return false;
+    *parent = {.id = ParentId{partition, key}, .entry = entry, .depth = entry->depth + 1};
     return true;
   }
-  if (*parent == nullptr) return false;
-  *depth = (*parent)->depth + 1;
+  const DiskHandle handle = state.disk.reads() ? state.disk.index.Find(partition, key) : 0;
+  if (handle == 0) return false;
+  const DiskNode& node = state.disk.index.At(handle);
+  const DiskScope& scope = *state.disk.index.scopes().At(node.scope).scope;
+  if (own_scope && scope.scope_digest != query_.scope_digest) return false;
+  const ParentId id{partition, key};
+  if (!state.families.FitsUnder(id, node.depth + 1)) return false;
+  *parent = {.id = id, .entry = nullptr, .depth = node.depth + 1};
   return true;
+}
+
+bool ReserveOperation::FindParent(const StoreState& state, Parent* parent) const {
+  *parent = Parent{};
+  parent->depth = static_cast<uint32_t>(next_);
+  if (next_ > 0) return FindIn(state, partition_, query_.keys[next_ - 1], parent);
+  if (!query_.parent.has_value()) return true;
+  if (FindIn(state, partition_, *query_.parent, parent)) return true;
+  if (!query_.enters_scope) return false;
+  const TenantIndex everyone = state.ledger.Find(kPublicTenant);
+  const PartitionIndex shared =
+      everyone == 0 ? 0 : state.namespaces.FindPartition(*record_, everyone);
+  return shared != 0 && FindIn(state, shared, *query_.parent, parent);
 }
 
 ReserveOperation::Verdict ReserveOperation::Decide(StoreState* state, absl::Time now) {
@@ -158,7 +150,14 @@ ReserveOperation::Verdict ReserveOperation::Decide(StoreState* state, absl::Time
     return Refuse(ReserveOutcome::kKeyMismatch);
   }
   const BlockEntry* there = state->index.Find(partition_, query_.keys[next_]);
-  if (there == nullptr) return ReserveNew(state, now);
+  if (there == nullptr || there->life == BlockEntry::Life::kLoading) {
+    const bool on_disk =
+        there != nullptr ||
+        (state->disk.reads() && state->disk.index.Find(partition_, query_.keys[next_]) != 0);
+    if (!on_disk) return ReserveNew(state, now);
+    answer_.outcomes[next_] = ReserveOutcome::kPresent;
+    return Verdict::kNext;
+  }
   const absl::Span<const uint32_t> tokens = TokensAt(next_);
   if (!tokens.empty() && there->HasTokens() && !there->SameTokens(tokens)) {
     state->counters->token_collisions.fetch_add(1, std::memory_order_relaxed);
@@ -175,20 +174,21 @@ ReserveOperation::Verdict ReserveOperation::Decide(StoreState* state, absl::Time
 
 ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::Time now) {
   const BlockKey& key = query_.keys[next_];
-  BlockEntry* parent = nullptr;
-  uint32_t depth = 0;
-  if (!FindParent(*state, &parent, &depth)) return Refuse(ReserveOutcome::kParentMissing);
-  if (!state->families.Fits({partition_, key}, depth)) return Refuse(ReserveOutcome::kDeclined);
+  Parent parent;
+  if (!FindParent(*state, &parent)) return Refuse(ReserveOutcome::kParentMissing);
+  if (!state->families.Fits({partition_, key}, parent.depth)) {
+    return Refuse(ReserveOutcome::kDeclined);
+  }
 
   const uint64_t bytes = record_->map.block_bytes();
   const SlotClass slot_class{.tenant = tenant_index_, .slot_bytes = bytes};
-  if (parent != nullptr) {
-    held_ = parent;
-    state->Pin(parent);
+  if (parent.entry != nullptr) {
+    held_ = parent.entry;
+    state->Pin(held_);
   }
   ClassSpace* space = state->slots.Of(slot_class);
   const EvictionPolicy::BlockTraits traits{
-      .depth = depth, .tokens = record_->map.layout().block_tokens, .bytes = bytes};
+      .depth = parent.depth, .tokens = record_->map.layout().block_tokens, .bytes = bytes};
   if (!space->policy->Admits(traits)) {
     state->slots.DropIfUnused(slot_class);
     return Refuse(ReserveOutcome::kDeclined);
@@ -210,12 +210,14 @@ ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::
                              .partition = partition_,
                              .key = key,
                              .scope_digest = query_.scope_digest,
+                             .adapter = query_.adapter,
+                             .salt = query_.salt,
                              .tokens = TokensAt(next_),
-                             .depth = depth,
+                             .depth = parent.depth,
+                             .parent = parent.id,
                              .reserved_at = now,
                              .token = TokenFor(state, now),
                              .token_block = static_cast<uint32_t>(next_)};
-  if (parent != nullptr) block.parent = ParentId{parent->partition, parent->key};
   state->AddReserved(block, space, slot);
   answer_.outcomes[next_] = ReserveOutcome::kReserved;
   return Verdict::kNext;
@@ -223,25 +225,14 @@ ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::
 
 ReserveOperation::Verdict ReserveOperation::TakeSpace(StoreState* state, ClassSpace* space,
                                                       SlotRef* slot) {
-  const uint64_t index_bytes = BlockEntry::IndexBytes(record_->map, TokensAt(next_).size());
-  SlotAnswer answer;
-  if (MakeIndexRoom(state, space, index_bytes)) {
-    answer = TakeSlot(state, space, remakes_, refused_remakes_);
-  }
-  const bool tired = ++attempts_ > kAttemptsMax;
-  switch (answer.kind) {
-    case SlotAnswer::Kind::kSlot:
-      *slot = answer.slot;
+  const uint64_t index_bytes = BlockEntry::IndexBytes(record_->map, TokensAt(next_).size()) +
+                               query_.adapter.size() + query_.salt.size();
+  switch (seeker_.Seek(state, space, index_bytes, slot)) {
+    case SpaceSeeker::Verdict::kSlot:
       return Verdict::kNext;
-    case SlotAnswer::Kind::kRemake:
-      ++remakes_;
-      remake_ =
-          Remake{space->slot_class, answer.segment, answer.segment_bytes, std::move(answer.old)};
+    case SpaceSeeker::Verdict::kAgain:
       return Verdict::kAgain;
-    case SlotAnswer::Kind::kAgain:
-      if (!tired) return Verdict::kAgain;
-      break;
-    case SlotAnswer::Kind::kNone:
+    case SpaceSeeker::Verdict::kNone:
       break;
   }
   state->counters->refused_no_space.fetch_add(1, std::memory_order_relaxed);
@@ -284,7 +275,7 @@ Token* ReserveOperation::TokenFor(StoreState* state, absl::Time now) {
 }
 
 absl::StatusOr<ReserveAnswer> ReserveOperation::Finish(absl::Duration retry_after) {
-  CAIRN_CHECK(held_ == nullptr && !remake_.has_value());
+  CAIRN_CHECK(held_ == nullptr && !seeker_.waits());
   if (!status_.ok()) return status_;
   for (const ReserveOutcome outcome : answer_.outcomes) {
     if (outcome == ReserveOutcome::kNoSpace || outcome == ReserveOutcome::kQuota) {

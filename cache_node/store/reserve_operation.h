@@ -3,28 +3,19 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "cache_node/store/space_seeker.h"
 #include "cache_node/store/store_state.h"
 #include "cache_node/store/store_types.h"
-#include "cache_node/tiers/memory_segment.h"
 
 namespace cairn::node {
 
 class ReserveOperation {
  public:
-  // A memory segment to be made anew outside the lock, and given to PutRemade (space_path.h).
-  struct Remake {
-    SlotClass slot_class;
-    uint32_t segment = 0;
-    uint64_t bytes = 0;
-    std::unique_ptr<MemorySegment> old;
-  };
-
   // All that it borrows outlives it.
   ReserveOperation(absl::string_view tenant, const Fingerprint& fingerprint,
                    const ReserveQuery& query);
@@ -32,12 +23,10 @@ class ReserveOperation {
   // INVALID_ARGUMENT for what no state of the store would make right.
   static absl::Status Validate(const ReserveQuery& query);
 
-  // Does a bounded part under the exclusive lock; true when done. Call again after what `remake`
+  // Does a bounded part under the exclusive lock; true when done. Call again after what the seeker
   // asks for, until done: it may hold a pin in between.
   bool Step(StoreState* state, absl::Time now);
-  std::optional<Remake> TakeRemake();
-  // The kernel would not make what TakeRemake asked for.
-  void RemakeRefused() { ++refused_remakes_; }
+  SpaceSeeker* seeker() { return &seeker_; }
 
   // After the last step.
   absl::StatusOr<ReserveAnswer> Finish(absl::Duration retry_after);
@@ -51,8 +40,16 @@ class ReserveOperation {
   Verdict ReserveNew(StoreState* state, absl::Time now);
   Verdict TakeSpace(StoreState* state, ClassSpace* space, SlotRef* slot);
   Verdict Refuse(ReserveOutcome outcome);
-  // The block that must be there before the one at the cursor; false when it is missing.
-  bool FindParent(const StoreState& state, BlockEntry** parent, uint32_t* depth) const;
+  // The block that must be there before the one at the cursor.
+  struct Parent {
+    std::optional<ParentId> id;   // None: it is a prompt's first block.
+    BlockEntry* entry = nullptr;  // Null: it is only on disk, or there is none.
+    uint32_t depth = 0;           // Of the block after it.
+  };
+  // False when it is missing.
+  bool FindParent(const StoreState& state, Parent* parent) const;
+  bool FindIn(const StoreState& state, PartitionIndex partition, const BlockKey& key,
+              Parent* parent) const;
   bool MakeTokenRoom(StoreState* state) const;
   Token* TokenFor(StoreState* state, absl::Time now);
   absl::Span<const uint32_t> TokensAt(size_t block) const;
@@ -71,10 +68,7 @@ class ReserveOperation {
   size_t next_ = 0;
   std::optional<TokenId> token_;
   BlockEntry* held_ = nullptr;  // The parent, pinned while space is looked for.
-  std::optional<Remake> remake_;
-  uint32_t attempts_ = 0;  // For the block at the cursor.
-  uint32_t remakes_ = 0;   // For that block too.
-  uint32_t refused_remakes_ = 0;
+  SpaceSeeker seeker_;          // For the block at the cursor.
 };
 
 }  // namespace cairn::node

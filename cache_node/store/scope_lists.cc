@@ -4,13 +4,16 @@
 
 namespace cairn::node {
 
-void ScopeLists::Add(BlockEntry* entry, const BlockKey& scope_digest) {
+void ScopeLists::Add(BlockEntry* entry, const BlockKey& scope_digest, absl::string_view adapter,
+                     absl::string_view salt) {
   CAIRN_CHECK(entry->scope == nullptr);
   std::unique_ptr<ScopeList>& list = lists_[{entry->partition, scope_digest}];
   if (list == nullptr) {
     list = std::make_unique<ScopeList>();
     list->partition = entry->partition;
     list->scope_digest = scope_digest;
+    list->adapter = std::string(adapter);
+    list->salt = std::string(salt);
   }
   entry->scope = list.get();
   entry->scope_previous = list->last;

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/container/btree_map.h"
+#include "absl/strings/string_view.h"
 #include "cache_node/store/block_entry.h"
 
 namespace cairn::node {
@@ -18,11 +20,15 @@ struct ScopeList {
   BlockEntry* first = nullptr;
   BlockEntry* last = nullptr;
   uint64_t entries = 0;
+  std::string adapter;
+  std::string salt;
 };
 
 class ScopeLists {
  public:
-  void Add(BlockEntry* entry, const BlockKey& scope_digest);
+  // Adapter and salt are kept from the scope's first entry.
+  void Add(BlockEntry* entry, const BlockKey& scope_digest, absl::string_view adapter,
+           absl::string_view salt);
   void Remove(BlockEntry* entry);
 
   // Null when the scope has no entry.

@@ -42,7 +42,8 @@ void SlotSpace::DropIfUnused(const SlotClass& slot_class) {
 }
 
 void SlotSpace::Bind(BlockEntry* entry, ClassSpace* space, SlotRef slot) {
-  CAIRN_CHECK(entry->space == nullptr && entry->life == BlockEntry::Life::kReserved);
+  CAIRN_CHECK(entry->space == nullptr && entry->life != BlockEntry::Life::kPresent &&
+              entry->life != BlockEntry::Life::kGone);
   entry->space = space;
   entry->slot = slot;
   ++space->slots_held;

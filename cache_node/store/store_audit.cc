@@ -19,6 +19,7 @@ struct Totals {
   uint64_t pins = 0;
   uint64_t index_bytes = 0;
   uint64_t present = 0;
+  uint64_t loading = 0;
   std::vector<uint64_t> charged;  // By tenant.
   std::vector<uint32_t> held;     // By memory segment.
   std::vector<ShardSums> shards;
@@ -73,7 +74,10 @@ void Count(const BlockEntry& entry, Totals* totals) {
   if (entry.held()) totals->pinned_bytes += entry.block_bytes();
   totals->charged[entry.space->slot_class.tenant] += entry.charge.bytes();
   if (entry.counts_as_held) ++totals->held[entry.slot.segment];
-  if (entry.life == BlockEntry::Life::kReserved) totals->reserved_bytes += entry.block_bytes();
+  if (entry.life == BlockEntry::Life::kReserved || entry.life == BlockEntry::Life::kLoading) {
+    totals->reserved_bytes += entry.block_bytes();
+  }
+  if (entry.life == BlockEntry::Life::kLoading) ++totals->loading;
 }
 
 }  // namespace
@@ -84,6 +88,14 @@ absl::Status StoreState::AuditIndexed(const BlockEntry& entry) const {
   if (entry.life == BlockEntry::Life::kReserved && entry.token == nullptr) {
     return Wrong(entry, "is reserved by no token");
   }
+  if (disk.enabled && entry.disk != disk.index.Find(entry.partition, entry.key)) {
+    return Wrong(entry, "is not where it thinks it is on disk");
+  }
+  if (entry.queue == &disk.spill_queue && (entry.disk != 0 || entry.spilling)) {
+    return Wrong(entry, "waits to be written for nothing");
+  }
+  const bool in_flight = disk.writes.FindBlock({entry.partition, entry.key}) != nullptr;
+  if (entry.spilling && !in_flight) return Wrong(entry, "is being written by nobody");
   if (entry.children != nullptr) {
     if (absl::Status status = families.AuditFamily(*entry.children); !status.ok()) return status;
     if (entry.children->parent != &entry) return Wrong(entry, "its family has another parent");
@@ -94,9 +106,39 @@ absl::Status StoreState::AuditIndexed(const BlockEntry& entry) const {
   if (absl::Status status = families.AuditFamily(*entry.family); !status.ok()) return status;
   const BlockEntry* parent = index.Find(entry.family->id.partition, entry.family->id.key);
   if (parent != entry.family->parent) return Wrong(entry, "its family misses the parent");
-  const bool unreachable = parent == nullptr || parent->orphan;
+  const bool below = parent == nullptr && disk.enabled &&
+                     disk.index.Find(entry.family->id.partition, entry.family->id.key) != 0;
+  if (below != entry.family->below) return Wrong(entry, "its family misses the parent on disk");
+  const bool unreachable = parent == nullptr ? !below : parent->orphan;
   if (!families.has_work() && entry.orphan != unreachable) {
     return Wrong(entry, "is marked wrongly: orphan or not");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StoreState::AuditDisk() const {
+  if (!disk.enabled) return absl::OkStatus();
+  if (absl::Status status = disk.index.Audit(); !status.ok()) return status;
+  if (disk.index.bytes() > disk.options.index_bytes_max) {
+    return absl::InternalError("the index of the disk is larger than it may be");
+  }
+  uint64_t spilling_bytes = 0;
+  for (const auto& [id, write] : disk.writes.all()) {
+    if (write.entry == nullptr) continue;
+    if (!write.entry->spilling || write.entry->pins == 0) {
+      return Wrong(*write.entry, "is written and does not know it");
+    }
+    spilling_bytes += write.task.block.payload_bytes;
+  }
+  if (spilling_bytes != disk.writes.spilling_bytes()) {
+    return absl::InternalError("bytes that are being written are miscounted");
+  }
+  if (disk.loading != disk.load_queue.size() + disk.taken_loads.size()) {
+    for (const auto& [id, entry] : disk.taken_loads) {
+      if (entry->life == BlockEntry::Life::kLoading) continue;
+      return absl::OkStatus();  // Removed while it was read: its mover has not said so yet.
+    }
+    return absl::InternalError("a loading block waits for nobody");
   }
   return absl::OkStatus();
 }
@@ -130,6 +172,7 @@ absl::Status StoreState::Audit() const {
     }
   }
   if (!status.ok()) return status;
+  if (absl::Status on_disk = AuditDisk(); !on_disk.ok()) return on_disk;
   for (uint32_t shard = 0; shard < index.shard_count(); ++shard) {
     if (index.SumsOf(shard) == totals.shards[shard]) continue;
     return absl::InternalError(absl::StrCat("shard ", shard, " has another digest"));
@@ -147,9 +190,10 @@ absl::Status StoreState::Audit() const {
       {pinned_bytes, totals.pinned_bytes},
       {pins, totals.pins},
       {index.index_bytes(), totals.index_bytes},
-      {index.present(), totals.present}};
-  constexpr const char* kNames[] = {"slots", "reserved", "leased", "pinned",
-                                    "pins",  "index",    "present"};
+      {index.present(), totals.present},
+      {disk.loading, totals.loading}};
+  constexpr const char* kNames[] = {"slots", "reserved", "leased",  "pinned",
+                                    "pins",  "index",    "present", "loading"};
   for (size_t i = 0; i < std::size(counted); ++i) {
     if (counted[i].first == counted[i].second) continue;
     return absl::InternalError(absl::StrCat(kNames[i], ": ", counted[i].first,

@@ -1,11 +1,14 @@
 // StoreState: leases and tokens that end, and the chores that follow.
+#include <utility>
+
 #include "cache_node/store/store_state.h"
 #include "common/base/check.h"
 
 namespace cairn::node {
 
 bool StoreState::AddToLease(Lease* lease, BlockEntry* entry) {
-  CAIRN_CHECK(!lease->ended && entry->life == BlockEntry::Life::kPresent);
+  CAIRN_CHECK(!lease->ended && (entry->life == BlockEntry::Life::kPresent ||
+                                entry->life == BlockEntry::Life::kLoading));
   if (auto it = lease->blocks.find(entry->key); it != lease->blocks.end()) {
     return it->second == entry;
   }
@@ -33,19 +36,28 @@ void StoreState::RevokeLease(Lease* lease, absl::Time now) {
   EndLease(lease, false, now);
 }
 
-// The deepest block that the lease still has.
-void StoreState::StepLeaseRelease(Lease* lease) {
-  LeaseLink& link = lease->links.back();
-  BlockEntry* entry = link.entry;
-  (link.previous != nullptr ? link.previous->next : entry->leases) = link.next;
-  if (link.next != nullptr) link.next->previous = link.previous;
+void StoreState::DropFromLease(Lease* lease, LeaseLink* link) {
+  CAIRN_CHECK(!lease->ended);
+  ReleaseLink(lease, link);
+}
+
+// The link stays in the lease, empty.
+void StoreState::ReleaseLink(Lease* lease, LeaseLink* link) {
+  BlockEntry* entry = std::exchange(link->entry, nullptr);
+  CAIRN_CHECK(entry != nullptr && entry->lease_pins > 0);
+  (link->previous != nullptr ? link->previous->next : entry->leases) = link->next;
+  if (link->next != nullptr) link->next->previous = link->previous;
   CAIRN_CHECK(lease->blocks.erase(entry->key) == 1);
-  lease->links.pop_back();
   ledger.EndLease(lease->tenant, entry->block_bytes());
-  if (lease->use != 0) slots.Used(entry, lease->use);
-  CAIRN_CHECK(entry->lease_pins > 0);
+  if (lease->use != 0) Used(entry, lease->use);
   --entry->lease_pins;
   Unpin(entry);
+}
+
+// The deepest block that the lease still has.
+void StoreState::StepLeaseRelease(Lease* lease) {
+  if (lease->links.back().entry != nullptr) ReleaseLink(lease, &lease->links.back());
+  lease->links.pop_back();
 }
 
 void StoreState::CloseToken(Token* token) {

@@ -6,7 +6,7 @@ namespace cairn::node {
 
 StoreState::StoreState(const BlockStore::Options& options_in, RandomSource* random_in,
                        StoreCounters* counters_in, std::unique_ptr<HostMemory> memory,
-                       std::unique_ptr<EvictionPolicyFactory> policies)
+                       std::unique_ptr<EvictionPolicyFactory> policies, bool with_disk)
     : options(options_in),
       random(random_in),
       counters(counters_in),
@@ -17,12 +17,15 @@ StoreState::StoreState(const BlockStore::Options& options_in, RandomSource* rand
                                                                    : memory->pool_bytes() / 2}),
       removed(options_in.removed_memory_entries),
       namespaces({.namespaces_max = BlockStore::kNamespacesMax,
-                  .bytes_max = options_in.namespace_bytes_max}),
+                  .bytes_max = options_in.namespace_bytes_max,
+                  .track_unsaved = with_disk}),
       index(options_in.feed_shards),
+      disk(options_in.disk, with_disk, options_in.feed_shards, memory->pool_bytes()),
+      feed_tiers(&index, &disk),
       slots(std::move(memory), std::move(policies)),
       tokens(options_in.tokens_max),
       leases(options_in.leases_max),
-      feed(&index, options_in.watcher_queue_records) {}
+      feed(&feed_tiers, options_in.watcher_queue_records) {}
 
 StoreState::~StoreState() {
   // Leases and tokens only hold what is in here; pins and claims of others would outlive their
@@ -38,28 +41,39 @@ StoreState::~StoreState() {
   }
 }
 
-BlockEntry* StoreState::AddReserved(const NewBlock& block, ClassSpace* space, SlotRef slot) {
-  auto made = std::make_unique<BlockEntry>(block.name_space->map, block.tokens);
+// What reserved and loading entries have in common.
+BlockEntry* StoreState::Enter(std::unique_ptr<BlockEntry> made, const NewBlock& block,
+                              ClassSpace* space, SlotRef slot) {
   made->key = block.key;
   made->partition = block.partition;
   made->name_space = block.name_space;
   made->epoch = block.name_space->epoch.load(std::memory_order_relaxed);
   made->depth = block.depth;
   made->reserved_at = block.reserved_at;
-  made->stamp = block.token->stamp;
   made->charge = ledger.Take(space->slot_class.tenant, made->block_bytes());
-  made->token = block.token;
-  made->token_block = block.token_block;
+  if (disk.enabled) made->disk = disk.index.Find(block.partition, block.key);
 
   BlockEntry* entry = index.Insert(std::move(made));
   slots.Bind(entry, space, slot);
   if (block.parent.has_value()) {
     BlockEntry* parent = index.Find(block.parent->partition, block.parent->key);
-    families.Join(entry, *block.parent, parent);
+    const bool below = parent == nullptr && disk.enabled &&
+                       disk.index.Find(block.parent->partition, block.parent->key) != 0;
+    families.Join(entry, *block.parent, parent, below);
     if (parent != nullptr) slots.Refresh(parent);
   }
   families.ParentArrived(entry);
-  scopes.Add(entry, block.scope_digest);
+  scopes.Add(entry, block.scope_digest, block.adapter, block.salt);
+  return entry;
+}
+
+BlockEntry* StoreState::AddReserved(const NewBlock& block, ClassSpace* space, SlotRef slot) {
+  auto made = std::make_unique<BlockEntry>(block.name_space->map, block.tokens);
+  made->index_bytes += block.adapter.size() + block.salt.size();
+  made->stamp = block.token->stamp;
+  made->token = block.token;
+  made->token_block = block.token_block;
+  BlockEntry* entry = Enter(std::move(made), block, space, slot);
 
   TokenBlock& place = block.token->blocks[block.token_block];
   CAIRN_CHECK(!place.reserved && place.entry == nullptr);
@@ -84,13 +98,24 @@ void StoreState::Publish(BlockEntry* entry) {
   ++namespaces.PartitionAt(entry->partition).blocks;
   removed.Forget(entry->partition, entry->key);
   feed.Record(index.ShardOf(entry->key),
-              {.partition = entry->partition, .key = entry->key, .tier_mask = kHostBit});
+              {.partition = entry->partition, .key = entry->key, .tier_mask = TiersOf(*entry)});
   counters->committed_blocks.fetch_add(1, std::memory_order_relaxed);
   settled = true;
+  if (disk.options.admission == SpillAdmission::kAlways && QueueSpill(entry) == Queued::kFull) {
+    counters->spills_shed.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
-// The token forgets an entry that leaves the index.
+uint8_t StoreState::TiersOf(const BlockEntry& entry) const {
+  const bool host = entry.life == BlockEntry::Life::kPresent;
+  const bool on_disk = entry.disk != 0 && disk.shown();
+  return static_cast<uint8_t>((host ? kHostBit : 0) | (on_disk ? kDiskBit : 0));
+}
+
+// Its token, queue and load forget an entry that leaves the index.
 void StoreState::Detach(BlockEntry* entry) {
+  if (entry->queue != nullptr) entry->queue->Remove(entry);
+  if (entry->life == BlockEntry::Life::kLoading) EndLoading(entry);
   Token* token = entry->token;
   if (token == nullptr) return;
   TokenBlock& place = token->blocks[entry->token_block];
@@ -108,6 +133,11 @@ void StoreState::Remove(BlockEntry* entry, RemovalReason reason) {
   CAIRN_CHECK(entry->life != BlockEntry::Life::kGone);
   const bool was_present = entry->life == BlockEntry::Life::kPresent;
   CAIRN_CHECK(was_present || reason != RemovalReason::kEvicted);
+  const bool by_will = reason != RemovalReason::kEvicted && reason != RemovalReason::kNone;
+  if (by_will && entry->disk != 0) disk.index.Remove(entry->disk);
+  const bool could_be_read = was_present || (by_will && entry->disk != 0);
+  if (by_will) entry->disk = 0;
+  const bool stays_below = entry->disk != 0;
   Detach(entry);
   slots.Unlist(entry);
   if (was_present) {
@@ -117,23 +147,25 @@ void StoreState::Remove(BlockEntry* entry, RemovalReason reason) {
     --partition.blocks;
   }
   BlockEntry* parent = families.Leave(entry);
-  families.ParentLeft(entry);
+  families.ParentLeft(entry, stays_below);
   scopes.Remove(entry);
   std::unique_ptr<BlockEntry> owned = index.Take(entry);
   entry->life = BlockEntry::Life::kGone;
   if (parent != nullptr) slots.Refresh(parent);
-  if (was_present) {
-    removed.Remember(entry->partition, entry->key, reason);
-    feed.Record(
-        index.ShardOf(entry->key),
-        {.partition = entry->partition, .key = entry->key, .tier_mask = 0, .reason = reason});
+  if (could_be_read) {
+    if (!stays_below) removed.Remember(entry->partition, entry->key, reason);
+    const uint8_t tiers = TiersOf(*entry);
+    feed.Record(index.ShardOf(entry->key), {.partition = entry->partition,
+                                            .key = entry->key,
+                                            .tier_mask = tiers,
+                                            .reason = tiers != 0 ? RemovalReason::kNone : reason});
   }
   if (reason != RemovalReason::kEvicted) entry->revoked.store(true, std::memory_order_release);
   settled = true;
   slots.Refresh(entry);
   gone.emplace(entry, std::move(owned));
-  if (entry->leases != nullptr) {
-    CAIRN_CHECK(reason != RemovalReason::kEvicted);
+  // A load that failed cuts the leases that wait for it (LookupOperation); they are not revoked.
+  if (entry->leases != nullptr && by_will) {
     Pin(entry);
     revoking_.push_back(entry);
   }
@@ -142,7 +174,8 @@ void StoreState::Remove(BlockEntry* entry, RemovalReason reason) {
 
 void StoreState::Evict(BlockEntry* entry) {
   CAIRN_CHECK(entry->MayGo());
-  counters->evicted_blocks.fetch_add(1, std::memory_order_relaxed);
+  (entry->disk != 0 ? counters->demoted_blocks : counters->evicted_blocks)
+      .fetch_add(1, std::memory_order_relaxed);
   Remove(entry, RemovalReason::kEvicted);
 }
 

@@ -18,7 +18,9 @@
 #include "cache_node/store/block_families.h"
 #include "cache_node/store/block_index.h"
 #include "cache_node/store/block_store.h"
+#include "cache_node/store/disk_state.h"
 #include "cache_node/store/feed_hub.h"
+#include "cache_node/store/feed_tiers.h"
 #include "cache_node/store/lease_table.h"
 #include "cache_node/store/namespace_table.h"
 #include "cache_node/store/removed_ring.h"
@@ -34,7 +36,7 @@ namespace cairn::node {
 struct StoreState {
   StoreState(const BlockStore::Options& options_in, RandomSource* random_in,
              StoreCounters* counters_in, std::unique_ptr<HostMemory> memory,
-             std::unique_ptr<EvictionPolicyFactory> policies);
+             std::unique_ptr<EvictionPolicyFactory> policies, bool with_disk);
   ~StoreState();
 
   StoreState(const StoreState&) = delete;
@@ -46,6 +48,8 @@ struct StoreState {
     PartitionIndex partition = 0;
     BlockKey key;
     BlockKey scope_digest;
+    absl::string_view adapter;
+    absl::string_view salt;
     absl::Span<const uint32_t> tokens;
     uint32_t depth = 0;
     std::optional<ParentId> parent = std::nullopt;
@@ -62,19 +66,47 @@ struct StoreState {
   void Remove(BlockEntry* entry, RemovalReason reason);
   void Evict(BlockEntry* entry);
 
+  // A request used it: tells the policy and the disk index, and may queue it to be spilled.
+  void Used(BlockEntry* entry, UseStamp use);
+
+  // --- Blocks on disk (store_disk.cc) ---
+  // A mover's file has it now. 0 when the index is full.
+  DiskHandle AddOnDisk(DiskScopeIndex scope, DiskFileIndex file, uint32_t slot,
+                       const DiskBlock& block);
+  // It cannot be found there any more. In host memory it stays.
+  void RemoveFromDisk(DiskHandle handle, RemovalReason reason);
+  // Whether the block can be a loading entry: no block in the index has another depth in mind.
+  bool CanLoad(DiskHandle handle) const;
+  // An entry in an allocated slot, whose bytes were counted as reserved, for a block on disk.
+  BlockEntry* AddLoading(DiskHandle handle, ClassSpace* space, SlotRef slot, UseStamp use,
+                         absl::Time now);
+  // Its bytes and digests are in.
+  void PublishLoaded(BlockEntry* entry);
+  // To be written, if it is not on disk, being written or queued, and there is room.
+  enum class Queued { kYes, kNotNeeded, kFull };
+  Queued QueueSpill(BlockEntry* entry);
+  // The parent of a block on disk, as families know it.
+  ParentId DiskParentOf(DiskHandle handle) const;
+
   void Pin(BlockEntry* entry);
   void Unpin(BlockEntry* entry);  // May destroy it.
   void Claim(BlockEntry* entry);
   void Unclaim(BlockEntry* entry);  // May destroy it.
 
+  // As the feed says it.
+  uint8_t TiersOf(const BlockEntry& entry) const;
+
   UseStamp NextStamp() { return ++stamp; }
 
   // --- Leases ---
-  // Pins a present entry for the lease, once. False, and nothing is done, when the budget is spent.
+  // Pins a present or loading entry for the lease, once. False, and nothing is done, when the
+  // budget is spent.
   bool AddToLease(Lease* lease, BlockEntry* entry);
   // It ends now: its blocks are given back by chores, with one use when `used`.
   void EndLease(Lease* lease, bool used, absl::Time now);
   void RevokeLease(Lease* lease, absl::Time now);
+  // Gives back one block of a lease that is open, without a use.
+  void DropFromLease(Lease* lease, LeaseLink* link);
 
   // --- Tokens ---
   // It ends now: blocks that are not present leave, by chores.
@@ -98,6 +130,8 @@ struct StoreState {
   RemovedRing removed;
   NamespaceTable namespaces;
   BlockIndex index;
+  DiskState disk;
+  FeedTiers feed_tiers;
   BlockFamilies families;
   ScopeLists scopes;
   SlotSpace slots;
@@ -110,10 +144,14 @@ struct StoreState {
   UseStamp stamp = 0;
   uint64_t pins = 0;  // Of readers and writers.
   uint64_t pinned_bytes = 0;
-  bool settled = false;  // Since the lock was last taken: a pending block or a lease changed.
+  // Since the lock was last taken:
+  bool settled = false;        // a pending block or a lease changed,
+  bool spills_queued = false;  // there is something for TakeSpills,
+  bool loads_queued = false;   // or for TakeLoad.
 
  private:
   void StepLeaseRelease(Lease* lease);
+  void ReleaseLink(Lease* lease, LeaseLink* link);
   void StepTokenClose(Token* token);
   void StepRevoke(BlockEntry* entry, absl::Time now);
   void ExpireShares(Lease* lease, absl::Time now);
@@ -121,7 +159,11 @@ struct StoreState {
   void ReleaseIfFree(BlockEntry* entry);
   void Detach(BlockEntry* entry);
   bool StepFamilies();
+  void EndLoading(BlockEntry* entry);
+  BlockEntry* Enter(std::unique_ptr<BlockEntry> made, const NewBlock& block, ClassSpace* space,
+                    SlotRef slot);
   absl::Status AuditIndexed(const BlockEntry& entry) const;
+  absl::Status AuditDisk() const;
 
   std::deque<Lease*> releasing_;
   std::deque<Token*> closing_;

@@ -1,0 +1,43 @@
+#include "cache_node/store/space_seeker.h"
+
+#include <utility>
+
+#include "common/base/check.h"
+
+namespace cairn::node {
+
+SpaceSeeker::Verdict SpaceSeeker::Seek(StoreState* state, ClassSpace* space, uint64_t index_bytes,
+                                       SlotRef* slot) {
+  CAIRN_CHECK(!remake_.has_value());
+  SlotAnswer answer;
+  if (MakeIndexRoom(state, space, index_bytes)) answer = TakeSlot(state, space, remakes_, refused_);
+  const bool tired = ++attempts_ > kAttemptsMax;
+  switch (answer.kind) {
+    case SlotAnswer::Kind::kSlot:
+      *slot = answer.slot;
+      return Verdict::kSlot;
+    case SlotAnswer::Kind::kRemake:
+      ++remakes_;
+      remake_ =
+          Remake{space->slot_class, answer.segment, answer.segment_bytes, std::move(answer.old)};
+      return Verdict::kAgain;
+    case SlotAnswer::Kind::kAgain:
+      return tired ? Verdict::kNone : Verdict::kAgain;
+    case SlotAnswer::Kind::kNone:
+      break;
+  }
+  return Verdict::kNone;
+}
+
+void SpaceSeeker::NextBlock() {
+  CAIRN_CHECK(!remake_.has_value());
+  attempts_ = 0;
+  remakes_ = 0;
+  refused_ = 0;
+}
+
+std::optional<SpaceSeeker::Remake> SpaceSeeker::TakeRemake() {
+  return std::exchange(remake_, std::nullopt);
+}
+
+}  // namespace cairn::node
