@@ -56,6 +56,7 @@ v1::LookupRequest MakeRequest(const NamespaceHandle& name_space, absl::Span<cons
     request.mutable_lease()->set_ttl_ms(MillisecondsOf(options.lease_ttl, UINT32_MAX));
   }
   request.set_touch(options.touch);
+  request.set_promote(options.promote);
   request.set_wait_ms(MillisecondsOf(options.wait, kWaitMsMax));
   return request;
 }

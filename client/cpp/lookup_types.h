@@ -20,6 +20,9 @@ struct LookupOptions {
   absl::Duration lease_ttl = absl::ZeroDuration();
   // Without a lease: count this lookup as a use of what is found.
   bool touch = false;
+  // Load blocks that are only on disk into host memory, as far as there is room; a lease asks for
+  // it by itself. Without `wait` it is a prefetch: they are PENDING in the answer.
+  bool promote = false;
   // Longest wait for blocks that are being written or loaded, at most kWaitMsMax.
   absl::Duration wait = absl::ZeroDuration();
   // Send keys instead of tokens. The node then cannot compare tokens. Prompts with more than
