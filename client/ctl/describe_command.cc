@@ -34,6 +34,23 @@ Json LoadOf(const v1::LoadReport& load) {
           {"tokens", load.tokens()}};
 }
 
+Json DiskOf(const v1::DiskReport& disk) {
+  return {{"health", v1::DiskHealth_Name(disk.health())},
+          {"reason", disk.reason()},
+          {"recovering", disk.recovering()},
+          {"bytes_used", disk.bytes_used()},
+          {"bytes_max", disk.bytes_max()},
+          {"files", disk.files()},
+          {"blocks", disk.blocks()},
+          {"payload_bytes", disk.payload_bytes()},
+          {"spill_queue_blocks", disk.spill_queue_blocks()},
+          {"spill_queue_bytes", disk.spill_queue_bytes()},
+          {"spills_shed", disk.spills_shed()},
+          {"loads", disk.loads()},
+          {"errors", disk.errors()},
+          {"damaged", disk.damaged()}};
+}
+
 Json ListsOf(const v1::DescribeResponse& answer) {
   Json lists = {
       {"namespaces", Json::array()}, {"tenants", Json::array()}, {"memory", Json::array()}};
@@ -65,6 +82,7 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
       {"node", NodeOf(answer->node())},       {"blocks", answer->blocks()},
       {"quarantined", answer->quarantined()}, {"pins", answer->pins()},
       {"load", LoadOf(answer->load())},       {"memory_limit_bytes", answer->memory_limit_bytes()}};
+  if (answer->node().has_disk()) result["disk"] = DiskOf(answer->node().disk());
   result.update(ListsOf(*answer));
   return Print(line, result, streams.out);
 }

@@ -167,11 +167,19 @@ absl::StatusOr<std::vector<uint32_t>> ParseTokens(const std::string& text) {
   return tokens;
 }
 
-NodeSession::NodeSession(const CommandLine& line)
+absl::StatusOr<uint32_t> ParseNumber(const CommandLine& line, absl::string_view flag,
+                                     uint32_t max) {
+  uint32_t number = 0;
+  if (absl::SimpleAtoi(line.Get(flag), &number) && number <= max) return number;
+  return UsageError(
+      absl::StrCat("--", flag, ": '", line.Get(flag), "' is no whole number from 0 to ", max));
+}
+
+NodeSession::NodeSession(const std::string& target)
     : client_(
           [&] {
             ClientOptions options;
-            options.target = line.Get("node");
+            options.target = target;
             return options;
           }(),
           parts_.parts()) {}

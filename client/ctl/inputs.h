@@ -38,13 +38,19 @@ absl::StatusOr<Scope> ReadScope(const CommandLine& line);
 std::vector<FlagSpec> PromptFlags();
 absl::StatusOr<PromptInput> ReadPrompt(const CommandLine& line, const Streams& streams);
 
+// A whole number of the flag, at most `max`; a usage error for anything else.
+absl::StatusOr<uint32_t> ParseNumber(const CommandLine& line, absl::string_view flag, uint32_t max);
+
 // "1,2,3", "0..63" (both ends), or a list of such. A usage error for anything else.
 absl::StatusOr<std::vector<uint32_t>> ParseTokens(const std::string& text);
 
-// A client of the node of --node, and what it borrows.
+// A client of one node, and what it borrows.
 class NodeSession {
  public:
-  explicit NodeSession(const CommandLine& line);
+  // Of the node of --node.
+  explicit NodeSession(const CommandLine& line) : NodeSession(line.Get("node")) {}
+  explicit NodeSession(const std::string& target);
+  CacheNodeClient& client() { return client_; }
   CacheNodeClient* operator->() { return &client_; }
 
  private:

@@ -3,6 +3,7 @@
 
 #include "client/ctl/command.h"
 #include "client/ctl/inputs.h"
+#include "common/wire/limits.h"
 
 namespace cairn::ctl {
 namespace {
@@ -26,11 +27,15 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   if (!handle.ok()) return handle.status();
   const absl::StatusOr<PromptInput> input = ReadPrompt(line, streams);
   if (!input.ok()) return input.status();
+  const absl::StatusOr<uint32_t> wait_ms = ParseNumber(line, "wait-ms", kWaitMsMax);
+  if (!wait_ms.ok()) return wait_ms.status();
   NodeSession node(line);
   const absl::StatusOr<Prompt> prompt = node->MakePrompt(*handle, input->Regions(), input->extras);
   if (!prompt.ok()) return prompt.status();
-  const absl::StatusOr<LookupAnswer> answer =
-      node->Lookup(*handle, {&*prompt, 1}, {.by_keys = line.Given("by-keys")});
+  const absl::StatusOr<LookupAnswer> answer = node->Lookup(*handle, {&*prompt, 1},
+                                                           {.promote = line.Given("promote"),
+                                                            .wait = absl::Milliseconds(*wait_ms),
+                                                            .by_keys = line.Given("by-keys")});
   if (!answer.ok()) return answer.status();
   const PromptAnswer& one = answer->prompts[0];
   return Print(line,
@@ -47,6 +52,8 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
 Command LookupCommand() {
   std::vector<FlagSpec> flags = {NamespaceFlag()};
   for (const FlagSpec& flag : PromptFlags()) flags.push_back(flag);
+  flags.push_back({"promote", "", "", "load blocks that are only on disk into host memory"});
+  flags.push_back({"wait-ms", "N", "0", "longest wait for blocks being written or loaded"});
   flags.push_back({"by-keys", "", "", "send keys instead of tokens"});
   return {.name = "lookup",
           .summary = "says how many leading blocks of a prompt the node holds",

@@ -3,12 +3,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/ctl/command.h"
+#include "client/ctl/each_node.h"
 #include "client/ctl/inputs.h"
 #include "client/ctl/usage_error.h"
 #include "common/base/hex.h"
 
 namespace cairn::ctl {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // Nothing is retired by default: what goes is said.
 absl::StatusOr<Fingerprint> Which(const CommandLine& line) {
@@ -33,16 +36,15 @@ absl::StatusOr<Fingerprint> Which(const CommandLine& line) {
 absl::Status Run(const CommandLine& line, const Streams& streams) {
   const absl::StatusOr<Fingerprint> fingerprint = Which(line);
   if (!fingerprint.ok()) return fingerprint.status();
-  NodeSession node(line);
-  const absl::StatusOr<v1::RetireNamespaceResponse> retired = node->RetireNamespace(*fingerprint);
-  if (!retired.ok()) return retired.status();
-  return Print(line,
-               {{"fingerprint_hex", ToHex(fingerprint->view())},
+  return AskEachNode(line, streams, [&](CacheNodeClient& node) -> absl::StatusOr<Json> {
+    const absl::StatusOr<v1::RetireNamespaceResponse> retired = node.RetireNamespace(*fingerprint);
+    if (!retired.ok()) return retired.status();
+    return Json{{"fingerprint_hex", ToHex(fingerprint->view())},
                 {"epoch", retired->epoch()},
                 {"blocks_removed", retired->blocks()},
                 {"pinned_bytes", retired->pinned_bytes()},
-                {"done", retired->done()}},
-               streams.out);
+                {"done", retired->done()}};
+  });
 }
 
 }  // namespace
@@ -50,12 +52,15 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
 Command RetireCommand() {
   FlagSpec name_space = NamespaceFlag();
   name_space.help = "namespace to retire, as JSON";
-  return {.name = "retire",
-          .summary = "fences a namespace: none of its bytes is answered any more",
-          .flags = WithCommonFlags(
-              {{"fingerprint", "HEX", "", "fingerprint of the namespace to retire"}, name_space},
-              /*asks_node=*/true),
-          .run = Run};
+  return {
+      .name = "retire",
+      .summary = "fences a namespace on each node given: none of its bytes is answered any more",
+      .flags =
+          WithCommonFlags({{"fingerprint", "HEX", "", "fingerprint of the namespace to retire"},
+                           name_space,
+                           NodeListFlag()},
+                          /*asks_node=*/false),
+      .run = Run};
 }
 
 }  // namespace cairn::ctl

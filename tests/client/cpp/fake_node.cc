@@ -287,6 +287,26 @@ grpc::Status FakeNode::WatchBlocks(
   return grpc::Status::OK;
 }
 
+grpc::Status FakeNode::RetireNamespace(grpc::ServerContext*, const v1::RetireNamespaceRequest*,
+                                       v1::RetireNamespaceResponse* response) {
+  if (grpc::Status status = Begin("RetireNamespace"); !status.ok()) return status;
+  absl::MutexLock lock(&mutex_);
+  response->set_blocks(present_.size());
+  response->set_done(true);
+  present_.clear();
+  namespace_known_ = false;
+  return EndLocked("RetireNamespace");
+}
+
+grpc::Status FakeNode::ClearScope(grpc::ServerContext*, const v1::ClearScopeRequest*,
+                                  v1::ClearScopeResponse* response) {
+  if (grpc::Status status = Begin("ClearScope"); !status.ok()) return status;
+  absl::MutexLock lock(&mutex_);
+  response->set_blocks(present_.size());
+  present_.clear();
+  return EndLocked("ClearScope");
+}
+
 grpc::Status FakeNode::Describe(grpc::ServerContext* context, const v1::DescribeRequest*,
                                 v1::DescribeResponse*) {
   if (grpc::Status status = Begin("Describe"); !status.ok()) return status;

@@ -90,6 +90,10 @@ class FakeNode final : public v1::CacheNode::Service {
 
   grpc::Status RegisterNamespace(grpc::ServerContext*, const v1::RegisterNamespaceRequest*,
                                  v1::RegisterNamespaceResponse*) override;
+  grpc::Status RetireNamespace(grpc::ServerContext*, const v1::RetireNamespaceRequest*,
+                               v1::RetireNamespaceResponse*) override;
+  grpc::Status ClearScope(grpc::ServerContext*, const v1::ClearScopeRequest*,
+                          v1::ClearScopeResponse*) override;
   grpc::Status Lookup(grpc::ServerContext*, const v1::LookupRequest*, v1::LookupResponse*) override;
   grpc::Status GetLease(grpc::ServerContext*, const v1::GetLeaseRequest*,
                         v1::GetLeaseResponse*) override;

@@ -19,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using Json = nlohmann::json;
 
@@ -152,6 +153,8 @@ TEST(CairnctlTest, CommandLinesThatMakeNoSenseEndWith2AndUsage) {
       {{"put", "--payload", "x", "--generate"}, "--payload FILE and --generate"},
       {{"retire"}, "--fingerprint HEX and --namespace FILE"},
       {{"retire", "--fingerprint", "00"}, "must be 64 hexadecimal digits"},
+      {{"clear", "--node", "a:1,,b:1"}, "--node: 'a:1,,b:1' names an empty node"},
+      {{"lookup", "--wait-ms", "10001"}, "--wait-ms: '10001' is no whole number from 0 to 10000"},
   };
   for (const auto& one : cases) {
     const Ran ran = RunCtl(one.arguments);
@@ -275,6 +278,76 @@ TEST_F(CairnctlNodeTest, RefusalsComeWithTheirStatusAndAdvice) {
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(ran.err, HasSubstr("FAILED_PRECONDITION: namespace unknown"));
   EXPECT_THAT(ran.err, HasSubstr("cairnctl register"));
+}
+
+TEST_F(CairnctlNodeTest, LookupPromotesAndWaitsWhenItIsTold) {
+  ASSERT_EQ(RunOn({"lookup"}).code, 0);
+  ASSERT_EQ(RunOn({"lookup", "--promote", "--wait-ms", "20"}).code, 0);
+  const std::vector<v1::LookupRequest> lookups = node_.lookups();
+  ASSERT_THAT(lookups, SizeIs(2));
+  EXPECT_FALSE(lookups[0].promote());
+  EXPECT_EQ(lookups[0].wait_ms(), 0u);
+  EXPECT_TRUE(lookups[1].promote());
+  EXPECT_EQ(lookups[1].wait_ms(), 20u);
+}
+
+// Clear and retire over several nodes.
+class CairnctlFleetTest : public CairnctlNodeTest {
+ protected:
+  CairnctlFleetTest() : other_(*ReadHandle(*CommandLine::Parse({NamespaceFlag()}, {}))) {}
+
+  Ran RunOnBoth(std::vector<std::string> arguments) {
+    arguments.push_back(absl::StrCat("--node=", node_.target(), ",", other_.target()));
+    arguments.push_back("--output=json");
+    return RunCtl(arguments);
+  }
+
+  testing::FakeNode other_;
+};
+
+const std::vector<std::string> kRetireExample = {
+    "retire", "--namespace", absl::StrCat(CAIRN_SOURCE_DIR, "/client/ctl/example_namespace.json")};
+
+TEST_F(CairnctlFleetTest, EachNodeIsCleared) {
+  ASSERT_EQ(RunOn({"put", "--generate"}).code, 0);
+  const Ran ran = RunOnBoth({"clear"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  ASSERT_THAT(ran.json()["nodes"], SizeIs(2));
+  EXPECT_EQ(ran.json()["nodes"][0]["node"], node_.target());
+  EXPECT_EQ(ran.json()["nodes"][0]["blocks_removed"], 4);
+  EXPECT_EQ(ran.json()["nodes"][1]["blocks_removed"], 0);
+  EXPECT_THAT(ran.json()["failed_nodes"], IsEmpty());
+  EXPECT_EQ(other_.Calls("ClearScope"), 1);
+}
+
+TEST_F(CairnctlFleetTest, OneNodeAnswersAsBefore) {
+  const Ran ran = RunOn({"clear"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.json(), Json::parse(R"({"blocks_removed": 0, "pinned_bytes": 0})"));
+}
+
+TEST_F(CairnctlFleetTest, NodesThatAreNotReachedAreNamedAndTheOthersAsked) {
+  node_.Stop();
+  for (const auto& command : {std::vector<std::string>{"clear"}, kRetireExample}) {
+    const Ran ran = RunOnBoth(command);
+    EXPECT_EQ(ran.code, 1) << command[0];
+    EXPECT_EQ(ran.json()["failed_nodes"], Json::array({node_.target()}));
+    EXPECT_THAT(std::string(ran.json()["nodes"][0]["error"]), HasSubstr("UNAVAILABLE"));
+    EXPECT_THAT(ran.err, HasSubstr("UNAVAILABLE: 1 of 2 nodes did not do it"));
+    EXPECT_THAT(ran.err, HasSubstr(node_.target()));
+    EXPECT_THAT(ran.err, Not(HasSubstr(other_.target())));
+  }
+  EXPECT_EQ(other_.Calls("ClearScope"), 1);
+  EXPECT_EQ(other_.Calls("RetireNamespace"), 1);
+}
+
+TEST_F(CairnctlFleetTest, ARefusalCountsAsNotDone) {
+  other_.FailNext("RetireNamespace", absl::PermissionDeniedError("no admin"));
+  const Ran ran = RunOnBoth(kRetireExample);
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.json()["nodes"][0]["done"], true);
+  EXPECT_EQ(ran.json()["failed_nodes"], Json::array({other_.target()}));
+  EXPECT_THAT(ran.err, HasSubstr("PERMISSION_DENIED: 1 of 2 nodes did not do it"));
 }
 
 }  // namespace
