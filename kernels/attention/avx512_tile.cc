@@ -1,0 +1,264 @@
+#include "kernels/attention/avx512_tile.h"
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/attention/avx512_decode.h"
+#include "kernels/attention/avx512_products.h"
+#include "kernels/attention/avx512_softmax.h"
+#include "kernels/attention/avx512_target.h"
+#include "kernels/decode_element.h"
+
+namespace cairn::kernels {
+namespace {
+
+constexpr uint32_t kDimStep = 64;
+
+bool Does(const TileGeometry& geometry) {
+  const bool is_narrow = geometry.dtype == KvDtype::kBfloat16 || BitsOf(geometry.dtype) <= 8;
+  return is_narrow && geometry.key_dim % kDimStep == 0 && geometry.value_dim % kDimStep == 0;
+}
+
+// The block's rows, padded to what a vector is divided into.
+uint32_t PaddedRows(const RowBlock& block) {
+  uint32_t padded = 1;
+  while (padded < block.rows) padded *= 2;
+  return padded;
+}
+
+bool IsStaged(const TileGeometry& geometry) { return geometry.dtype != KvDtype::kBfloat16; }
+
+// bfloat16 queries are used as they are; others become the sum of two bfloat16 numbers, exact for
+// float16 and to 2^-17 for float32.
+int Passes(const TileGeometry& geometry) {
+  return geometry.query_dtype == KvDtype::kBfloat16 ? 1 : 2;
+}
+
+int64_t StagedRowBytes(uint32_t dim) { return int64_t{dim} * 2; }
+
+// Scratch: keys, values, scores, weights.
+struct Scratch {
+  std::byte* keys;
+  std::byte* values;
+  float* scores;
+  uint32_t* weights;
+};
+
+Scratch ScratchOf(const TileGeometry& geometry, std::byte* memory) {
+  Scratch scratch;
+  scratch.keys = memory;
+  scratch.values = scratch.keys + kTileTokens * StagedRowBytes(geometry.key_dim);
+  std::byte* scores = scratch.values + kTileTokens * StagedRowBytes(geometry.value_dim);
+  scratch.scores = reinterpret_cast<float*>(scores);
+  scratch.weights = reinterpret_cast<uint32_t*>(scores + kTileTokens * kBlockRows * sizeof(float));
+  return scratch;
+}
+
+// Piece `p` of every row, 64 / R bytes each, lies one after another; rows that there are not are
+// zeros.
+void PackRow(const uint16_t* codes, uint32_t dim, uint32_t row, uint32_t padded, std::byte* out) {
+  const uint32_t piece = 32 / padded;
+  for (uint32_t d = 0; d < dim; d += piece) {
+    const uint64_t at = (uint64_t{d} * padded + uint64_t{row} * piece) * sizeof(uint16_t);
+    std::memcpy(out + at, codes + d, piece * sizeof(uint16_t));
+  }
+}
+
+void Pack(const TileGeometry& geometry, RowBlock* block) {
+  const uint32_t dim = geometry.key_dim;
+  const uint32_t padded = PaddedRows(*block);
+  const uint64_t pass_bytes = uint64_t{padded} * dim * sizeof(uint16_t);
+  const int passes = Passes(geometry);
+  std::memset(block->queries, 0, pass_bytes * static_cast<uint64_t>(passes));
+  for (uint32_t row = 0; row < block->rows; ++row) {
+    if (passes == 1) {
+      PackRow(static_cast<const uint16_t*>(block->query_rows[row]), dim, row, padded,
+              block->queries);
+      continue;
+    }
+    for (uint32_t begin = 0; begin < dim; begin += kDimStep) {
+      uint16_t high[kDimStep], low[kDimStep];
+      for (uint32_t d = 0; d < kDimStep; ++d) {
+        const float value =
+            DecodeElement(geometry.query_dtype, block->query_rows[row], begin + d);
+        high[d] = Bfloat16OfFloat(value);
+        low[d] = Bfloat16OfFloat(value - FloatOfBfloat16(high[d]));
+      }
+      std::byte* at = block->queries + uint64_t{begin} * padded * sizeof(uint16_t);
+      PackRow(high, kDimStep, row, padded, at);
+      PackRow(low, kDimStep, row, padded, at + pass_bytes);
+    }
+  }
+}
+
+void Begin(const TileGeometry& geometry, RowBlock* block) {
+  std::fill_n(block->max, kBlockRows, -INFINITY);
+  std::fill_n(block->sum, kBlockRows, 0.0f);
+  std::fill_n(block->output, uint64_t{PaddedRows(*block)} * geometry.value_dim, 0.0f);
+}
+
+}  // namespace
+}  // namespace cairn::kernels
+
+CAIRN_AVX512_BEGIN
+namespace cairn::kernels {
+namespace {
+
+// Codes of `octets` octets of `dim` columns to bfloat16.
+void Decode(KvDtype dtype, const std::byte* const* codes, uint32_t octets, uint32_t dim,
+            std::byte* out) {
+  const uint64_t count = uint64_t{kOctetTokens} * dim;
+  const DecodeTables& tables = Tables();
+  for (uint32_t o = 0; o < octets; ++o, out += count * 2) {
+    if (dtype == KvDtype::kFloat8E4m3fn) {
+      avx512::DecodeBytes<false>(tables.float8, codes[o], count, out);
+    } else if (dtype == KvDtype::kInt8) {
+      avx512::DecodeBytes<true>(tables.int8, codes[o], count, out);
+    } else {
+      avx512::DecodeNibbles(tables.int4, codes[o], count, out);
+    }
+  }
+}
+
+// Where the tile's numbers are once staged.
+TileBytes StagedBytes(const TileGeometry& geometry, const Tile& tile, const Scratch& scratch) {
+  TileBytes bytes = tile.bytes;
+  for (uint32_t o = 0; o < kTileOctets; ++o) {
+    if (IsStaged(geometry)) {
+      bytes.keys[o] = scratch.keys + o * kOctetTokens * StagedRowBytes(geometry.key_dim);
+      bytes.values[o] = scratch.values + o * kOctetTokens * StagedRowBytes(geometry.value_dim);
+    }
+    if (geometry.values_in_keys) bytes.values[o] = bytes.keys[o];
+  }
+  return bytes;
+}
+
+template <int R, int kColumns>
+void AllRows(const TileGeometry& geometry, const TileBytes& bytes, const avx512::Ahead& ahead,
+             uint32_t octets, const uint32_t* weights, const float* shrink, float* output) {
+  constexpr int kRows = std::min(R, 8);
+  const int64_t columns = geometry.value_dim;
+  const int64_t row_bytes =
+      StagedRowBytes(geometry.values_in_keys ? geometry.key_dim : geometry.value_dim);
+  avx512::WeightsByValues<R, 0, kRows, kColumns>(bytes, ahead, octets, row_bytes, weights, shrink,
+                                                 output, columns);
+  if constexpr (R == 16) {
+    avx512::WeightsByValues<R, 8, kRows, kColumns>(bytes, {}, octets, row_bytes, weights, shrink,
+                                                   output, columns);
+  }
+}
+
+// While keys are read the tile's values are fetched, then the next tile's keys: half a tile ahead
+// is enough, and leaves the nearest cache to what is being computed. Latent tiles have keys only.
+template <int R>
+void AttendRows(const TileGeometry& geometry, const Tile& tile, const Scratch& scratch,
+                RowBlock* block) {
+  const bool stages = block->is_first && IsStaged(geometry);
+  const bool has_next = block->is_first && tile.next.keys[0] != nullptr;
+  avx512::Ahead values, keys;
+  values.stride = keys.stride = 16 / BitsOf(geometry.dtype);
+  if (block->is_first && !geometry.values_in_keys) values.octets = tile.bytes.values;
+  if (has_next) (geometry.values_in_keys ? values : keys).octets = tile.next.keys;
+
+  if (stages) {
+    Decode(geometry.dtype, tile.bytes.keys, tile.octets, geometry.key_dim, scratch.keys);
+  }
+  const TileBytes bytes = StagedBytes(geometry, tile, scratch);
+  avx512::KeysByQueries<R>(bytes, values, tile.octets, StagedRowBytes(geometry.key_dim),
+                           Passes(geometry), block->queries, scratch.scores);
+  alignas(64) float shrink[kBlockRows];
+  _mm512_store_ps(shrink,
+                  avx512::Softmax<R>(geometry, tile, scratch.scores, scratch.weights, block));
+  if (stages && !geometry.values_in_keys) {
+    Decode(geometry.dtype, tile.bytes.values, tile.octets, geometry.value_dim, scratch.values);
+  }
+  constexpr int kColumns = R <= 2 ? 4 : (R == 4 ? 2 : 1);
+  if (geometry.value_dim % (32 * kColumns) == 0) {
+    AllRows<R, kColumns>(geometry, bytes, keys, tile.octets, scratch.weights, shrink,
+                         block->output);
+  } else {
+    AllRows<R, std::min(kColumns, 2)>(geometry, bytes, keys, tile.octets, scratch.weights, shrink,
+                                      block->output);
+  }
+}
+
+void Attend(const TileGeometry& geometry, const Tile& tile, std::byte* memory, RowBlock* block) {
+  const Scratch scratch = ScratchOf(geometry, memory);
+  switch (PaddedRows(*block)) {
+    case 1:
+      return AttendRows<1>(geometry, tile, scratch, block);
+    case 2:
+      return AttendRows<2>(geometry, tile, scratch, block);
+    case 4:
+      return AttendRows<4>(geometry, tile, scratch, block);
+    case 8:
+      return AttendRows<8>(geometry, tile, scratch, block);
+    default:
+      return AttendRows<16>(geometry, tile, scratch, block);
+  }
+}
+
+void Finish(const TileGeometry& geometry, const RowBlock& block, uint32_t row, float* output,
+            float* log_sum_exp) {
+  const uint32_t lanes = kBlockRows / PaddedRows(block);
+  float sum = 0;
+  for (uint32_t i = 0; i < lanes; ++i) sum += block.sum[row * lanes + i];
+  const bool is_empty = sum == 0;
+  const __m512 factor = _mm512_set1_ps(is_empty ? 0.0f : 1.0f / sum);
+  const __m512i first = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
+  const __m512i second =
+      _mm512_setr_epi32(8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31);
+  const float* from = block.output + uint64_t{row} * geometry.value_dim;
+  for (uint32_t d = 0; d < geometry.value_dim; d += 32) {
+    const __m512 low = _mm512_mul_ps(_mm512_load_ps(from + d), factor);
+    const __m512 high = _mm512_mul_ps(_mm512_load_ps(from + d + 16), factor);
+    _mm512_storeu_ps(output + d, _mm512_permutex2var_ps(low, first, high));
+    _mm512_storeu_ps(output + d + 16, _mm512_permutex2var_ps(low, second, high));
+  }
+  const float most = block.max[row * lanes];
+  *log_sum_exp = is_empty ? -INFINITY : most * avx512::kLn2 + std::log(sum);
+}
+
+}  // namespace
+}  // namespace cairn::kernels
+CAIRN_AVX512_END
+
+namespace cairn::kernels {
+namespace {
+
+constexpr TileOps kOps = {"avx512_bf16", Does, Pack, Begin, Attend, Finish};
+
+// Whether the processor has them and the system saves their registers.
+bool HasAvx512Bf16() {
+  unsigned a, b, c, d;
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl") ||
+      !__builtin_cpu_supports("avx512vbmi")) {
+    return false;
+  }
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1u << 5)) != 0;
+}
+
+}  // namespace
+
+const TileOps* Avx512TileOps() {
+  static const bool has = HasAvx512Bf16();
+  return has ? &kOps : nullptr;
+}
+
+}  // namespace cairn::kernels
+
+#else
+
+namespace cairn::kernels {
+
+const TileOps* Avx512TileOps() { return nullptr; }
+
+}  // namespace cairn::kernels
+
+#endif

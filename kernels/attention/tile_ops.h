@@ -1,0 +1,102 @@
+// TileOps: what one instruction set brings to paged attention, one tile of one KV head at a time.
+//
+// The runner cuts sequences into tiles of 64 tokens and query rows (query heads of one KV head's
+// group, over all queries) into blocks of at most 16; ops keep an online softmax for each block. All
+// memory is the caller's; ops allocate nothing and keep no state, so they are thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kv_dtype.h"
+
+namespace cairn::kernels {
+
+inline constexpr uint32_t kOctetTokens = 8;
+inline constexpr uint32_t kTileOctets = 8;
+inline constexpr uint32_t kOctetStep = 4;
+inline constexpr uint32_t kTileTokens = kOctetTokens * kTileOctets;
+inline constexpr uint32_t kBlockRows = 16;
+
+// What stays the same for a whole batch.
+struct TileGeometry {
+  uint32_t key_dim = 0;
+  uint32_t value_dim = 0;  // Columns of the output.
+  KvDtype dtype = KvDtype::kBfloat16;
+  KvDtype query_dtype = KvDtype::kFloat32;
+  bool values_in_keys = false;  // Latent: a value is the first value_dim elements of its key.
+  bool scaled = false;          // Tiles bring scales.
+  float softmax_scale = 1;
+  float soft_cap = 0;
+};
+
+// Where a tile's bytes are: octets of eight consecutive tokens whose rows lie one after another. An
+// octet that no row sees is all zeros.
+struct TileBytes {
+  const std::byte* keys[kTileOctets];
+  const std::byte* values[kTileOctets];  // Latent: unused.
+};
+
+struct Tile {
+  TileBytes bytes;        // As stored.
+  TileBytes next;         // Of the tile to come, for prefetching; readable, or null at the end.
+  uint32_t octets = 0;    // A multiple of kOctetStep; those behind are not looked at.
+  bool all_visible = false;  // Every row sees every token of the octets.
+  alignas(64) float key_scales[kTileTokens];  // Finite where no row sees.
+  alignas(64) float value_scales[kTileTokens];
+};
+
+// Up to kBlockRows rows; memory aligned to 64 bytes, in the order that the ops like.
+struct RowBlock {
+  uint32_t rows = 0;
+  bool is_first = false;                  // Of its tile: it stages and prefetches for all.
+  const void* query_rows[kBlockRows];     // [key_dim] of query_dtype each.
+  uint64_t visible[kBlockRows];           // Bit t: the row sees token t of the tile at hand.
+  std::byte* queries = nullptr;           // QueryBytes(geometry)
+  float* output = nullptr;                // OutputBytes(geometry)
+  alignas(64) float max[kBlockRows];
+  alignas(64) float sum[kBlockRows];
+};
+
+// Rows that ops write are padded to this many elements.
+constexpr uint32_t PaddedDim(uint32_t dim) { return (dim + 15) / 16 * 16; }
+
+// Room for a block's packed queries.
+constexpr uint64_t QueryBytes(const TileGeometry& geometry) {
+  return uint64_t{kBlockRows} * PaddedDim(geometry.key_dim) * sizeof(float);
+}
+
+// Room for a block's output.
+constexpr uint64_t OutputBytes(const TileGeometry& geometry) {
+  return uint64_t{kBlockRows} * PaddedDim(geometry.value_dim) * sizeof(float);
+}
+
+// Room for one tile's rows as float32, keys and values, and for scores and weights.
+constexpr uint64_t TileScratchBytes(const TileGeometry& geometry) {
+  return uint64_t{kTileTokens} * sizeof(float) *
+         (PaddedDim(geometry.key_dim) + PaddedDim(geometry.value_dim) + 2 * kBlockRows);
+}
+
+struct TileOps {
+  const char* name;
+
+  // Whether the ops do this geometry at all.
+  bool (*does)(const TileGeometry& geometry);
+
+  // Packs the block's query rows.
+  void (*pack)(const TileGeometry& geometry, RowBlock* block);
+
+  // Empties the block's softmax.
+  void (*begin)(const TileGeometry& geometry, RowBlock* block);
+
+  // Adds the tile to a block. `scratch` holds what the first block left of converted numbers where
+  // ops do not compute on stored bytes.
+  void (*attend)(const TileGeometry& geometry, const Tile& tile, std::byte* scratch,
+                 RowBlock* block);
+
+  // One row's output (normalised) and natural log-sum-exp.
+  void (*finish)(const TileGeometry& geometry, const RowBlock& block, uint32_t row, float* output,
+                 float* log_sum_exp);
+};
+
+}  // namespace cairn::kernels
