@@ -37,8 +37,25 @@ void AttentionPlan::PlanSequence(const AttentionSequence& sequence, SequencePlan
   plan->row_groups = DivideUp(plan->rows, kItemRows);
 }
 
+void AttentionPlan::GroupHeads(uint64_t workers) {
+  const uint32_t kv_heads = batch.shape.kv_heads;
+  const uint64_t head_bytes =
+      rows_max * (uint64_t{geometry.value_dim} * sizeof(float) + uint64_t{geometry.key_dim} * 2);
+  uint64_t items_of_head = 0;
+  for (const SequencePlan& plan : sequences) items_of_head += plan.row_groups * plan.chunks;
+  item_heads = kv_heads;
+  const auto is_too_many = [&] {
+    const uint64_t groups = DivideUp(kv_heads, item_heads);
+    return item_heads * head_bytes > kItemStateBytesMax ||
+           items_of_head * groups < workers * kWorkerItems;
+  };
+  while (item_heads > 1 && is_too_many()) item_heads = (item_heads + 1) / 2;
+  if (geometry.values_in_keys) item_heads = 1;  // Its converted keys are its values.
+  head_groups = DivideUp(kv_heads, item_heads);
+}
+
 Problem AttentionPlan::Make(const AttentionBatch& new_batch, const TileOps* new_ops,
-                            uint64_t partial_bytes_max) {
+                            uint64_t workers, uint64_t partial_bytes_max) {
   batch = new_batch;
   segment = SegmentOf(batch.shape);
   geometry = GeometryOf(batch);
@@ -47,33 +64,37 @@ Problem AttentionPlan::Make(const AttentionBatch& new_batch, const TileOps* new_
   items = 0;
   rows_max = 0;
   sequences.assign(batch.sequence_count, {});
-  const uint64_t kv_heads = batch.shape.kv_heads;
+  for (uint64_t s = 0; s < batch.sequence_count; ++s) {
+    PlanSequence(batch.sequences[s], &sequences[s]);
+    rows_max = std::max(rows_max, std::min<uint64_t>(sequences[s].rows, kItemRows));
+  }
+  GroupHeads(workers);
   const uint64_t partial_bytes = (uint64_t{geometry.value_dim} + 1) * sizeof(float);
   uint64_t partials = 0, counters = 0;
-  for (uint64_t s = 0; s < batch.sequence_count; ++s) {
-    SequencePlan& plan = sequences[s];
-    PlanSequence(batch.sequences[s], &plan);
+  for (SequencePlan& plan : sequences) {
     plan.first_item = items;
     plan.first_partial = partials;
     plan.first_counter = counters;
-    items += kv_heads * plan.row_groups * plan.chunks;
-    counters += kv_heads * plan.row_groups;
-    if (plan.chunks > 1) partials += kv_heads * plan.rows * plan.chunks;
-    rows_max = std::max(rows_max, std::min<uint64_t>(plan.rows, kItemRows));
+    items += head_groups * plan.row_groups * plan.chunks;
+    counters += head_groups * plan.row_groups;
+    if (plan.chunks > 1) partials += batch.shape.kv_heads * plan.rows * plan.chunks;
     if (partials > partial_bytes_max / partial_bytes) {
       return "partial results of more than " + std::to_string(partial_bytes_max) +
              " bytes: give fewer queries or sequences at once";
     }
   }
-  partial_outputs.resize(partials * geometry.value_dim);
-  partial_log_sum_exps.resize(partials);
+  if (partials * geometry.value_dim > partials_capacity) {
+    partials_capacity = partials * geometry.value_dim;
+    partial_outputs.reset(new float[partials_capacity]);
+    partial_log_sum_exps.reset(new float[partials_capacity]);
+  }
   if (counters > counters_capacity) {
     chunks_left = std::make_unique<std::atomic<uint32_t>[]>(counters);
     counters_capacity = counters;
   }
   for (uint64_t s = 0; s < batch.sequence_count; ++s) {
     const SequencePlan& plan = sequences[s];
-    for (uint64_t i = 0; i < kv_heads * plan.row_groups; ++i) {
+    for (uint64_t i = 0; i < head_groups * plan.row_groups; ++i) {
       chunks_left[plan.first_counter + i].store(static_cast<uint32_t>(plan.chunks),
                                                 std::memory_order_relaxed);
     }
@@ -102,7 +123,7 @@ AttentionItem AttentionPlan::ItemAt(uint64_t index) const {
   const uint64_t rest = index - plan.first_item;
   item.chunk = rest % plan.chunks;
   item.row_group = rest / plan.chunks % plan.row_groups;
-  item.kv_head = static_cast<uint32_t>(rest / plan.chunks / plan.row_groups);
+  item.head_group = rest / plan.chunks / plan.row_groups;
   return item;
 }
 
@@ -112,8 +133,8 @@ void AttentionPlan::Advance(AttentionItem* item) const {
   item->chunk = 0;
   if (++item->row_group < plan.row_groups) return;
   item->row_group = 0;
-  if (++item->kv_head < batch.shape.kv_heads) return;
-  item->kv_head = 0;
+  if (++item->head_group < head_groups) return;
+  item->head_group = 0;
   do {
     ++item->sequence;
   } while (item->sequence < sequences.size() &&
@@ -122,6 +143,16 @@ void AttentionPlan::Advance(AttentionItem* item) const {
 
 uint64_t AttentionPlan::RowsOf(const AttentionItem& item) const {
   return std::min<uint64_t>(kItemRows, PlanOf(item).rows - item.FirstRow());
+}
+
+uint32_t AttentionPlan::HeadsOf(const AttentionItem& item) const {
+  return std::min(item_heads, batch.shape.kv_heads - FirstHead(item));
+}
+
+uint64_t AttentionPlan::PartialOf(const AttentionItem& item, uint32_t kv_head,
+                                  uint64_t row) const {
+  const SequencePlan& plan = PlanOf(item);
+  return plan.first_partial + (uint64_t{kv_head} * plan.rows + row) * plan.chunks;
 }
 
 const AttentionQuery& AttentionPlan::QueryOf(uint64_t sequence, uint64_t row) const {

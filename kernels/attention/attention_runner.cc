@@ -54,9 +54,9 @@ AttentionRunner::~AttentionRunner() = default;
 Problem AttentionRunner::Run(const AttentionBatch& batch) {
   Problem problem = ValidateAttention(batch);
   if (!problem.empty()) return problem;
-  problem = plan_->Make(batch, OpsFor(path_, batch), kPartialBytesMax);
-  if (!problem.empty() || plan_->items == 0) return problem;
   const uint64_t workers = std::max<uint64_t>(pool_->workers(), 1);
+  problem = plan_->Make(batch, OpsFor(path_, batch), workers, kPartialBytesMax);
+  if (!problem.empty() || plan_->items == 0) return problem;
   const uint32_t strands = static_cast<uint32_t>(std::min(workers, plan_->items));
   while (strands_.size() < strands) strands_.push_back(std::make_unique<AttentionStrand>());
   for (uint32_t i = 0; i < strands; ++i) strands_[i]->Prepare(*plan_);

@@ -10,6 +10,7 @@ namespace cairn::kernels {
 namespace {
 
 constexpr std::align_val_t kAlign{64};
+constexpr uint64_t kOctetMask = (uint64_t{1} << kOctetTokens) - 1;
 
 uint64_t PadToLine(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -29,9 +30,13 @@ uint64_t VisibleBits(const Visibility& seen, uint64_t first) {
 // The next tile at or after `token` with a token that is seen, or `end`.
 uint64_t NextSeenTile(const Visibility& seen, uint64_t token, uint64_t end) {
   if (token < seen.sink_end) return token;
-  const uint64_t window = seen.begin / kTileTokens * kTileTokens;
-  const uint64_t next = std::max(token, window);
+  const uint64_t next = std::max(token, seen.begin / kTileTokens * kTileTokens);
   return next < std::min(end, seen.end) ? next : end;
+}
+
+uint64_t BlockBytes(const TileGeometry& geometry, uint32_t rows) {
+  return PadToLine(QueryBytes(geometry, rows)) + PadToLine(ScoreBytes(rows)) +
+         PadToLine(OutputBytes(geometry, rows));
 }
 
 }  // namespace
@@ -42,26 +47,24 @@ void AttentionStrand::FreeBytes::operator()(std::byte* bytes) const {
 
 void AttentionStrand::Prepare(const AttentionPlan& plan) {
   const TileGeometry& geometry = plan.geometry;
-  const uint64_t row_bytes =
-      std::max(RowBytes(geometry.dtype, geometry.key_dim), RowBytes(geometry.dtype, geometry.value_dim));
+  const uint64_t row_bytes = std::max(RowBytes(geometry.dtype, geometry.key_dim),
+                                      RowBytes(geometry.dtype, geometry.value_dim));
   const uint64_t tile_bytes = PadToLine(row_bytes * kTileTokens);
-  const uint64_t queries = PadToLine(QueryBytes(geometry));
-  const uint64_t output = PadToLine(OutputBytes(geometry));
   const uint64_t scratch = PadToLine(TileScratchBytes(geometry));
-  const uint64_t blocks = (plan.rows_max + kBlockRows - 1) / kBlockRows;
-  const uint64_t bytes = blocks * (queries + output) + scratch + 3 * tile_bytes;
+  const uint64_t head_blocks = (plan.rows_max + kBlockRows - 1) / kBlockRows;
+  const uint32_t block_rows = static_cast<uint32_t>(std::min<uint64_t>(plan.rows_max, kBlockRows));
+  const uint64_t blocks = plan.item_heads * head_blocks;
+  const uint64_t block_bytes = blocks * BlockBytes(geometry, block_rows);
+  const uint64_t bytes = block_bytes + scratch + 3 * tile_bytes;
   has_packed_ = false;
+  if (blocks > blocks_.size()) blocks_.resize(blocks);
   if (bytes > memory_bytes_) {
     memory_.reset();
     memory_.reset(static_cast<std::byte*>(::operator new[](bytes, kAlign)));
     memory_bytes_ = bytes;
   }
-  std::byte* at = memory_.get();
-  for (uint64_t b = 0; b < blocks; ++b, at += queries + output) {
-    blocks_[b].queries = at;
-    blocks_[b].output = reinterpret_cast<float*>(at + queries);
-  }
-  scratch_ = at;
+  block_memory_ = memory_.get();
+  scratch_ = block_memory_ + block_bytes;
   gathered_keys_ = scratch_ + scratch;
   gathered_values_ = gathered_keys_ + tile_bytes;
   zeros_ = gathered_values_ + tile_bytes;
@@ -73,21 +76,12 @@ void AttentionStrand::RunItems(AttentionPlan* plan, uint64_t begin, uint64_t end
   cursor.item = plan->ItemAt(begin);
   cursor.items_left = end - begin;
   Place place, next;
-  uint64_t partial = 0, next_partial = 0;
   if (!NextPlace(*plan, &cursor, &place)) return;
-  Locate(*plan, place, &tile_.bytes, &partial);
-  for (bool more = true; more; place = next, partial = next_partial) {
+  for (bool more = true; more; place = next) {
     more = NextPlace(*plan, &cursor, &next);
-    if (more) {
-      Locate(*plan, next, &tile_.next, &next_partial);
-    } else {
-      tile_.next.keys[0] = nullptr;
-    }
     if (place.begins_item) BeginItem(*plan, place.item);
-    Gather(*plan, place, partial);
-    AttendTile(*plan, place);
+    AttendTile(*plan, place, more ? &next : nullptr);
     if (place.ends_item) FinishItem(plan, place.item);
-    tile_.bytes = tile_.next;
   }
 }
 
@@ -96,224 +90,276 @@ bool AttentionStrand::NextPlace(const AttentionPlan& plan, Cursor* cursor, Place
   const SequencePlan& sequence = plan.PlanOf(cursor->item);
   const uint64_t begin = sequence.ChunkBegin(cursor->item.chunk);
   const uint64_t end = begin + sequence.chunk_tokens;
-  place->begins_item = !cursor->inside;
   if (!cursor->inside) cursor->token = NextSeenTile(sequence.seen, begin, end);
   place->item = cursor->item;
   place->token = cursor->token;
+  place->seen = VisibleBits(sequence.seen, cursor->token);
+  place->begins_item = !cursor->inside;
   cursor->token = NextSeenTile(sequence.seen, cursor->token + kTileTokens, end);
   place->ends_item = cursor->token >= end;
   cursor->inside = !place->ends_item;
-  if (place->ends_item) {
-    --cursor->items_left;
-    if (cursor->items_left > 0) plan.Advance(&cursor->item);
-  }
+  Locate(plan, place);
+  if (place->ends_item && --cursor->items_left > 0) plan.Advance(&cursor->item);
   return true;
 }
 
-void AttentionStrand::Locate(const AttentionPlan& plan, const Place& place, TileBytes* bytes,
-                             uint64_t* partial_octets) const {
-  const KvShape& shape = plan.batch.shape;
-  const KvPage* pages = plan.batch.sequences[place.item.sequence].pages;
-  const uint64_t seen = VisibleBits(plan.PlanOf(place.item).seen, place.token);
-  const uint64_t head_row = uint64_t{place.item.kv_head} * shape.page_tokens;
-  const uint64_t key_row = RowBytes(shape.dtype, shape.key_dim);
-  const uint64_t value_row = RowBytes(shape.dtype, shape.value_dim);
-  *partial_octets = 0;
+void AttentionStrand::Locate(const AttentionPlan& plan, Place* place) const {
+  const uint64_t page_tokens = plan.batch.shape.page_tokens;
+  const KvPage* pages = plan.batch.sequences[place->item.sequence].pages;
   for (uint32_t o = 0; o < kTileOctets; ++o) {
-    const uint64_t octet_seen = (seen >> (o * kOctetTokens)) & 0xff;
-    const uint64_t token = place.token + uint64_t{o} * kOctetTokens;
-    const uint64_t slot = token % shape.page_tokens;
-    bytes->keys[o] = zeros_;
-    bytes->values[o] = zeros_;
-    if (octet_seen == 0xff && slot + kOctetTokens <= shape.page_tokens) {
-      const std::byte* at = SegmentAt(plan.batch.regions, pages[token / shape.page_tokens]);
-      bytes->keys[o] = at + plan.segment.key + (head_row + slot) * key_row;
-      bytes->values[o] = at + plan.segment.value + (head_row + slot) * value_row;
-      if (shape.scales != KvScales::kNone && slot % kBlockRows == 0) {
-        const uint64_t index = shape.scales == KvScales::kPerHead ? place.item.kv_head
-                                                                  : head_row + slot;
-        __builtin_prefetch(at + plan.segment.key_scales + index * sizeof(float));
-        __builtin_prefetch(at + plan.segment.value_scales + index * sizeof(float));
-      }
-    } else if (octet_seen != 0) {
-      *partial_octets |= uint64_t{1} << o;
+    const uint64_t token = place->token + uint64_t{o} * kOctetTokens;
+    const uint64_t slot = token % page_tokens;
+    place->segments[o] = nullptr;
+    place->slots[o] = static_cast<uint32_t>(slot);
+    const bool is_whole = ((place->seen >> (o * kOctetTokens)) & kOctetMask) == kOctetMask;
+    if (!is_whole || slot + kOctetTokens > page_tokens) continue;
+    const std::byte* at = SegmentAt(plan.batch.regions, pages[token / page_tokens]);
+    place->segments[o] = at;
+    if (!plan.geometry.scaled || slot % kBlockRows != 0) continue;
+    // Scales are short runs far from the tiles, which nothing else would prefetch.
+    const bool by_head = plan.batch.shape.scales == KvScales::kPerHead;
+    const uint64_t head_bytes = (by_head ? 1 : page_tokens) * sizeof(float);
+    const uint64_t from = plan.FirstHead(place->item) * head_bytes;
+    const uint64_t bytes = plan.HeadsOf(place->item) * head_bytes;
+    for (uint64_t i = from / 64 * 64; i < from + bytes; i += 64) {
+      __builtin_prefetch(at + plan.segment.key_scales + i);
+      __builtin_prefetch(at + plan.segment.value_scales + i);
     }
   }
 }
 
-void AttentionStrand::Gather(const AttentionPlan& plan, const Place& place,
-                             uint64_t partial_octets) {
-  for (uint32_t o = 0; o < kTileOctets && partial_octets != 0; ++o) {
-    if (((partial_octets >> o) & 1) == 0) continue;
-    GatherOctet(plan, place, o, true);
-    if (plan.batch.shape.value_dim != 0) GatherOctet(plan, place, o, false);
+void AttentionStrand::PointAt(const AttentionPlan& plan, const Place& place, uint32_t kv_head,
+                              Part part, Octets* octets) const {
+  const KvShape& shape = plan.batch.shape;
+  const bool is_keys = part == Part::kKeys;
+  const uint64_t row_bytes = RowBytes(shape.dtype, is_keys ? shape.key_dim : shape.value_dim);
+  const uint64_t tile = (is_keys ? plan.segment.key : plan.segment.value) +
+                        uint64_t{kv_head} * shape.page_tokens * row_bytes;
+  for (uint32_t o = 0; o < kTileOctets; ++o) {
+    const std::byte* segment = place.segments[o];
+    (*octets)[o] = segment == nullptr ? zeros_ : segment + tile + place.slots[o] * row_bytes;
   }
 }
 
-void AttentionStrand::GatherOctet(const AttentionPlan& plan, const Place& place, uint32_t octet,
-                                  bool is_key) {
+void AttentionStrand::Gather(const AttentionPlan& plan, const Place& place, uint32_t kv_head,
+                             Part part) {
+  for (uint32_t o = 0; o < kTileOctets; ++o) {
+    const bool is_seen = ((place.seen >> (o * kOctetTokens)) & kOctetMask) != 0;
+    if (is_seen && place.segments[o] == nullptr) GatherOctet(plan, place, kv_head, part, o);
+  }
+}
+
+void AttentionStrand::GatherOctet(const AttentionPlan& plan, const Place& place, uint32_t kv_head,
+                                  Part part, uint32_t octet) {
   const KvShape& shape = plan.batch.shape;
   const KvPage* pages = plan.batch.sequences[place.item.sequence].pages;
-  const Visibility& seen = plan.PlanOf(place.item).seen;
-  const uint64_t row_bytes = RowBytes(shape.dtype, is_key ? shape.key_dim : shape.value_dim);
-  const uint64_t tile = is_key ? plan.segment.key : plan.segment.value;
+  const bool is_keys = part == Part::kKeys;
+  const uint64_t row_bytes = RowBytes(shape.dtype, is_keys ? shape.key_dim : shape.value_dim);
+  const uint64_t tile = is_keys ? plan.segment.key : plan.segment.value;
   std::byte* const to =
-      (is_key ? gathered_keys_ : gathered_values_) + octet * kOctetTokens * row_bytes;
+      (is_keys ? gathered_keys_ : gathered_values_) + octet * kOctetTokens * row_bytes;
   for (uint32_t i = 0; i < kOctetTokens; ++i) {
-    const uint64_t token = place.token + uint64_t{octet} * kOctetTokens + i;
+    const uint32_t t = octet * kOctetTokens + i;
     std::byte* const row = to + i * row_bytes;
-    if (!seen.Sees(token)) {
+    if (((place.seen >> t) & 1) == 0) {
       std::memset(row, 0, row_bytes);
       continue;
     }
+    const uint64_t token = place.token + t;
     const std::byte* at = SegmentAt(plan.batch.regions, pages[token / shape.page_tokens]) + tile;
-    const uint64_t index =
-        uint64_t{place.item.kv_head} * shape.page_tokens + token % shape.page_tokens;
+    const uint64_t index = uint64_t{kv_head} * shape.page_tokens + token % shape.page_tokens;
     std::memcpy(row, at + index * row_bytes, row_bytes);
   }
-  (is_key ? tile_.bytes.keys : tile_.bytes.values)[octet] = to;
+  (is_keys ? tile_.keys : tile_.values)[octet] = to;
 }
 
-void AttentionStrand::FillScale(const AttentionPlan& plan, const Place& place, bool is_key) {
+void AttentionStrand::FillScales(const AttentionPlan& plan, const Place& place, uint32_t kv_head,
+                                 Part part) {
   const KvShape& shape = plan.batch.shape;
   const KvPage* pages = plan.batch.sequences[place.item.sequence].pages;
-  const Visibility& seen = plan.PlanOf(place.item).seen;
-  const uint64_t scales = is_key ? plan.segment.key_scales : plan.segment.value_scales;
-  float* const to = is_key ? tile_.key_scales : tile_.value_scales;
-  const uint64_t bits = VisibleBits(seen, place.token);
-  for (uint32_t i = 0; i < kTileTokens;) {
-    const uint64_t token = place.token + i;
-    const uint64_t slot = token % shape.page_tokens;
-    const uint32_t run =
-        static_cast<uint32_t>(std::min<uint64_t>(kTileTokens - i, shape.page_tokens - slot));
-    const uint64_t all = run == kTileTokens ? ~uint64_t{0} : (uint64_t{1} << run) - 1;
-    const uint64_t run_seen = (bits >> i) & all;
-    if (run_seen == 0) {
-      std::fill_n(to + i, run, 0.0f);
-    } else {
-      const std::byte* from =
-          SegmentAt(plan.batch.regions, pages[token / shape.page_tokens]) + scales;
-      if (shape.scales == KvScales::kPerHead) {
-        float scale;
-        std::memcpy(&scale, from + place.item.kv_head * sizeof(float), sizeof(scale));
-        std::fill_n(to + i, run, scale);
-      } else {
-        const uint64_t index = uint64_t{place.item.kv_head} * shape.page_tokens + slot;
-        std::memcpy(to + i, from + index * sizeof(float), run * sizeof(float));
-      }
-      for (uint32_t t = 0; run_seen != all && t < run; ++t) {
-        if (((run_seen >> t) & 1) == 0) to[i + t] = 0;
-      }
+  const bool is_keys = part == Part::kKeys;
+  const uint64_t scales = is_keys ? plan.segment.key_scales : plan.segment.value_scales;
+  float* const to = is_keys ? tile_.key_scales : tile_.value_scales;
+  const bool by_head = shape.scales == KvScales::kPerHead;
+  for (uint32_t o = 0; o < kTileOctets; ++o) {
+    float* const octet = to + o * kOctetTokens;
+    const uint64_t first_row = uint64_t{kv_head} * shape.page_tokens + place.slots[o];
+    if (place.segments[o] != nullptr && !by_head) {
+      std::memcpy(octet, place.segments[o] + scales + first_row * sizeof(float),
+                  kOctetTokens * sizeof(float));
+      continue;
     }
-    i += run;
-  }
-}
-
-void AttentionStrand::FillScales(const AttentionPlan& plan, const Place& place) {
-  if (!plan.geometry.scaled) return;
-  FillScale(plan, place, true);
-  if (plan.geometry.values_in_keys) {
-    std::copy_n(tile_.key_scales, kTileTokens, tile_.value_scales);
-  } else {
-    FillScale(plan, place, false);
+    for (uint32_t i = 0; i < kOctetTokens; ++i) {
+      const uint32_t t = o * kOctetTokens + i;
+      octet[i] = 0;
+      if (((place.seen >> t) & 1) == 0) continue;
+      const uint64_t token = place.token + t;
+      const std::byte* at = SegmentAt(plan.batch.regions, pages[token / shape.page_tokens]);
+      const uint64_t row = uint64_t{kv_head} * shape.page_tokens + token % shape.page_tokens;
+      std::memcpy(&octet[i], at + scales + (by_head ? kv_head : row) * sizeof(float),
+                  sizeof(float));
+      if (place.segments[o] == nullptr) continue;
+      std::fill_n(octet + 1, kOctetTokens - 1, octet[0]);  // A whole octet of one head: one scale.
+      break;
+    }
   }
 }
 
 void AttentionStrand::FillVisible(const AttentionPlan& plan, const Place& place) {
-  const uint64_t some = VisibleBits(plan.PlanOf(place.item).seen, place.token);
-  const uint64_t tokens = some == 0 ? 0 : 64 - static_cast<uint64_t>(__builtin_clzll(some));
+  const uint64_t tokens = 64 - static_cast<uint64_t>(__builtin_clzll(place.seen));
   const uint64_t octets = (tokens + kOctetTokens - 1) / kOctetTokens;
   tile_.octets = static_cast<uint32_t>((octets + kOctetStep - 1) / kOctetStep * kOctetStep);
   tile_.all_visible = VisibleBits(all_see_, place.token) == ~uint64_t{0};
   if (tile_.all_visible) return;
   for (uint64_t row = 0; row < rows_; ++row) {
-    blocks_[row / kBlockRows].visible[row % kBlockRows] = VisibleBits(row_sees_[row], place.token);
+    visible_[row] = VisibleBits(row_sees_[row], place.token);
   }
+  (void)plan;
 }
 
 void AttentionStrand::BeginItem(const AttentionPlan& plan, const AttentionItem& item) {
   const bool is_packed = has_packed_ && packed_.sequence == item.sequence &&
-                         packed_.kv_head == item.kv_head && packed_.row_group == item.row_group;
+                         packed_.head_group == item.head_group &&
+                         packed_.row_group == item.row_group;
   if (!is_packed) PackRows(plan, item);
-  for (uint32_t b = 0; b < block_count_; ++b) plan.ops->begin(plan.geometry, &blocks_[b]);
+  for (uint32_t b = 0; b < heads_ * head_blocks_; ++b) {
+    plan.ops->begin(plan.geometry, &blocks_[b]);
+  }
 }
 
 void AttentionStrand::PackRows(const AttentionPlan& plan, const AttentionItem& item) {
   const AttentionSequence& sequence = plan.batch.sequences[item.sequence];
   rows_ = plan.RowsOf(item);
-  block_count_ = static_cast<uint32_t>((rows_ + kBlockRows - 1) / kBlockRows);
+  heads_ = plan.HeadsOf(item);
+  head_blocks_ = static_cast<uint32_t>((rows_ + kBlockRows - 1) / kBlockRows);
   all_see_ = {sequence.kv_tokens, 0, sequence.kv_tokens};
   for (uint64_t i = 0; i < rows_; ++i) {
-    const uint64_t row = item.FirstRow() + i;
-    const Visibility seen = VisibilityOf(plan.batch, sequence, plan.QueryOf(item.sequence, row));
-    row_sees_[i] = seen;
-    all_see_.sink_end = std::min(all_see_.sink_end, seen.sink_end);
-    all_see_.begin = std::max(all_see_.begin, seen.begin);
-    all_see_.end = std::min(all_see_.end, seen.end);
-    blocks_[i / kBlockRows].query_rows[i % kBlockRows] =
-        plan.QueryRowOf(item.sequence, item.kv_head, row);
+    const AttentionQuery& query = plan.QueryOf(item.sequence, item.FirstRow() + i);
+    row_sees_[i] = VisibilityOf(plan.batch, sequence, query);
+    all_see_.sink_end = std::min(all_see_.sink_end, row_sees_[i].sink_end);
+    all_see_.begin = std::max(all_see_.begin, row_sees_[i].begin);
+    all_see_.end = std::min(all_see_.end, row_sees_[i].end);
   }
-  for (uint32_t b = 0; b < block_count_; ++b) {
-    const uint64_t rows = rows_ - uint64_t{b} * kBlockRows;
-    blocks_[b].rows = static_cast<uint32_t>(std::min<uint64_t>(rows, kBlockRows));
-    blocks_[b].is_first = b == 0;
-    plan.ops->pack(plan.geometry, &blocks_[b]);
-  }
+  for (uint32_t h = 0; h < heads_; ++h) PackHead(plan, item, h);
   packed_ = item;
   has_packed_ = true;
 }
 
-void AttentionStrand::AttendTile(const AttentionPlan& plan, const Place& place) {
+void AttentionStrand::PackHead(const AttentionPlan& plan, const AttentionItem& item,
+                               uint32_t head) {
+  const TileGeometry& geometry = plan.geometry;
+  const uint32_t block_rows = static_cast<uint32_t>(std::min<uint64_t>(rows_, kBlockRows));
+  const uint64_t block_bytes = BlockBytes(geometry, block_rows);
+  for (uint32_t b = 0; b < head_blocks_; ++b) {
+    const uint64_t first = uint64_t{b} * kBlockRows;
+    const uint32_t index = head * head_blocks_ + b;
+    RowBlock& block = blocks_[index];
+    block.rows = static_cast<uint32_t>(std::min<uint64_t>(rows_ - first, kBlockRows));
+    block.is_first = b == 0;
+    block.visible = visible_ + first;
+    block.queries = block_memory_ + index * block_bytes;
+    std::byte* const scores = block.queries + PadToLine(QueryBytes(geometry, block_rows));
+    block.scores = reinterpret_cast<float*>(scores);
+    block.output = reinterpret_cast<float*>(scores + PadToLine(ScoreBytes(block_rows)));
+    for (uint32_t r = 0; r < block.rows; ++r) {
+      block.query_rows[r] = plan.QueryRowOf(item.sequence, plan.FirstHead(item) + head,
+                                            item.FirstRow() + first + r);
+    }
+    plan.ops->pack(geometry, &block);
+  }
+}
+
+void AttentionStrand::AttendTile(const AttentionPlan& plan, const Place& place,
+                                 const Place* next) {
+  const TileGeometry& geometry = plan.geometry;
+  const uint32_t first_head = plan.FirstHead(place.item);
+  const bool has_values = !geometry.values_in_keys;
   FillVisible(plan, place);
-  FillScales(plan, place);
-  for (uint32_t b = 0; b < block_count_; ++b) {
-    plan.ops->attend(plan.geometry, tile_, scratch_, &blocks_[b]);
+  for (uint32_t h = 0; h < heads_; ++h) {
+    PointAt(plan, place, first_head + h, Part::kKeys, &tile_.keys);
+    Gather(plan, place, first_head + h, Part::kKeys);
+    tile_.has_ahead = true;
+    if (h + 1 < heads_) {
+      PointAt(plan, place, first_head + h + 1, Part::kKeys, &tile_.ahead);
+    } else if (has_values) {
+      PointAt(plan, place, first_head, Part::kValues, &tile_.ahead);
+    } else if (next != nullptr) {
+      PointAt(plan, *next, plan.FirstHead(next->item), Part::kKeys, &tile_.ahead);
+    } else {
+      tile_.has_ahead = false;
+    }
+    RowBlock* const blocks = &blocks_[h * head_blocks_];
+    for (uint32_t b = 0; b < head_blocks_; ++b) {
+      plan.ops->score(geometry, tile_, scratch_, &blocks[b]);
+    }
+  }
+  for (uint32_t h = 0; h < heads_; ++h) {
+    if (has_values) {
+      PointAt(plan, place, first_head + h, Part::kValues, &tile_.values);
+      Gather(plan, place, first_head + h, Part::kValues);
+    }
+    if (geometry.scaled) {
+      FillScales(plan, place, first_head + h, Part::kKeys);
+      if (has_values) FillScales(plan, place, first_head + h, Part::kValues);
+      if (!has_values) std::copy_n(tile_.key_scales, kTileTokens, tile_.value_scales);
+    }
+    tile_.has_ahead = has_values && (h + 1 < heads_ || next != nullptr);
+    if (tile_.has_ahead && h + 1 < heads_) {
+      PointAt(plan, place, first_head + h + 1, Part::kValues, &tile_.ahead);
+    } else if (tile_.has_ahead) {
+      PointAt(plan, *next, plan.FirstHead(next->item), Part::kKeys, &tile_.ahead);
+    }
+    RowBlock* const blocks = &blocks_[h * head_blocks_];
+    for (uint32_t b = 0; b < head_blocks_; ++b) {
+      plan.ops->add(geometry, tile_, scratch_, &blocks[b]);
+    }
   }
 }
 
 void AttentionStrand::FinishItem(AttentionPlan* plan, const AttentionItem& item) {
+  for (uint32_t h = 0; h < heads_; ++h) FinishHead(*plan, item, h);
   const SequencePlan& sequence = plan->PlanOf(item);
-  const uint64_t dim = plan->geometry.value_dim;
+  if (sequence.chunks == 1) return;
+  const uint64_t counter =
+      sequence.first_counter + item.head_group * sequence.row_groups + item.row_group;
+  // Whoever takes the last chunk sees what the others wrote.
+  if (plan->chunks_left[counter].fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  for (uint32_t h = 0; h < heads_; ++h) MergeChunks(*plan, item, plan->FirstHead(item) + h);
+}
+
+void AttentionStrand::FinishHead(const AttentionPlan& plan, const AttentionItem& item,
+                                 uint32_t head) const {
+  const uint32_t kv_head = plan.FirstHead(item) + head;
+  const uint64_t dim = plan.geometry.value_dim;
+  float* const partial_outputs = plan.partial_outputs.get();
   for (uint64_t i = 0; i < rows_; ++i) {
     const uint64_t row = item.FirstRow() + i;
-    const RowBlock& block = blocks_[i / kBlockRows];
-    const uint32_t block_row = static_cast<uint32_t>(i % kBlockRows);
-    if (sequence.chunks == 1) {
-      plan->ops->finish(plan->geometry, block, block_row,
-                        plan->OutputOf(item.sequence, item.kv_head, row),
-                        plan->LogSumExpOf(item.sequence, item.kv_head, row));
-      continue;
+    float* output = plan.OutputOf(item.sequence, kv_head, row);
+    float* log_sum_exp = plan.LogSumExpOf(item.sequence, kv_head, row);
+    if (plan.PlanOf(item).chunks > 1) {
+      const uint64_t partial = plan.PartialOf(item, kv_head, row) + item.chunk;
+      output = partial_outputs + partial * dim;
+      log_sum_exp = plan.partial_log_sum_exps.get() + partial;
     }
-    const uint64_t partial =
-        sequence.first_partial +
-        (uint64_t{item.kv_head} * sequence.rows + row) * sequence.chunks + item.chunk;
-    plan->ops->finish(plan->geometry, block, block_row, &plan->partial_outputs[partial * dim],
-                      &plan->partial_log_sum_exps[partial]);
-  }
-  if (sequence.chunks == 1) return;
-  const uint64_t counter = sequence.first_counter +
-                           uint64_t{item.kv_head} * sequence.row_groups + item.row_group;
-  // Whoever takes the last chunk sees what the others wrote.
-  if (plan->chunks_left[counter].fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    MergeChunks(*plan, item);
+    plan.ops->finish(plan.geometry, BlockOf(head, i), static_cast<uint32_t>(i % kBlockRows), output,
+                     log_sum_exp);
   }
 }
 
-void AttentionStrand::MergeChunks(const AttentionPlan& plan, const AttentionItem& item) const {
-  const SequencePlan& sequence = plan.PlanOf(item);
+void AttentionStrand::MergeChunks(const AttentionPlan& plan, const AttentionItem& item,
+                                  uint32_t kv_head) const {
+  const uint64_t chunks = plan.PlanOf(item).chunks;
   const uint64_t dim = plan.geometry.value_dim;
   PartialResult parts[2 * kChunksMax];
   for (uint64_t i = 0; i < rows_; ++i) {
     const uint64_t row = item.FirstRow() + i;
-    const uint64_t first = sequence.first_partial +
-                           (uint64_t{item.kv_head} * sequence.rows + row) * sequence.chunks;
-    for (uint64_t c = 0; c < sequence.chunks; ++c) {
-      parts[c].output = &plan.partial_outputs[(first + c) * dim];
-      parts[c].log_sum_exp = &plan.partial_log_sum_exps[first + c];
+    const uint64_t first = plan.PartialOf(item, kv_head, row);
+    for (uint64_t c = 0; c < chunks; ++c) {
+      parts[c].output = plan.partial_outputs.get() + (first + c) * dim;
+      parts[c].log_sum_exp = plan.partial_log_sum_exps.get() + first + c;
     }
-    MergePartials(parts, sequence.chunks, 1, dim,
-                  plan.OutputOf(item.sequence, item.kv_head, row),
-                  plan.LogSumExpOf(item.sequence, item.kv_head, row));
+    MergePartials(parts, chunks, 1, dim, plan.OutputOf(item.sequence, kv_head, row),
+                  plan.LogSumExpOf(item.sequence, kv_head, row));
   }
 }
 

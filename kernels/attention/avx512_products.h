@@ -103,7 +103,7 @@ inline void PrefetchLines(const std::byte* line) {
 // Scores of a tile's tokens for the block's rows. `passes` is 2 where queries are the sum of two
 // bfloat16 numbers, packed one after the other.
 template <int R>
-void KeysByQueries(const TileBytes& keys, const Ahead& ahead, uint32_t octets, int64_t row_bytes,
+void KeysByQueries(const Octets& keys, const Ahead& ahead, uint32_t octets, int64_t row_bytes,
                    int passes, const std::byte* queries, float* scores) {
   constexpr int kStepBytes = kLineBytes / R;
   constexpr int kStepLines = 16 / R;
@@ -114,8 +114,8 @@ void KeysByQueries(const TileBytes& keys, const Ahead& ahead, uint32_t octets, i
     for (int i = 0; i < 16; ++i) sums[i] = _mm512_setzero_ps();
     for (int pass = 0; pass < passes; ++pass) {
       const std::byte* query = queries + pass * steps * kLineBytes;
-      const std::byte* key0 = keys.keys[o];
-      const std::byte* key1 = keys.keys[o + 1];
+      const std::byte* key0 = keys[o];
+      const std::byte* key1 = keys[o + 1];
       const bool prefetches = ahead.octets != nullptr && pass == 0;
       for (int half = 0; half < 2; ++half) {
         const std::byte* line = prefetches ? ahead.octets[o + half] : nullptr;
@@ -134,6 +134,25 @@ void KeysByQueries(const TileBytes& keys, const Ahead& ahead, uint32_t octets, i
       }
     }
     StoreScores<R>(sums, scores + o * 8 * R);
+  }
+}
+
+using KeysByQueriesFunction = void (*)(const Octets& keys, const Ahead& ahead, uint32_t octets,
+                                       int64_t row_bytes, int passes, const std::byte* queries,
+                                       float* scores);
+
+inline KeysByQueriesFunction KeysByQueriesOf(uint32_t padded_rows) {
+  switch (padded_rows) {
+    case 1:
+      return KeysByQueries<1>;
+    case 2:
+      return KeysByQueries<2>;
+    case 4:
+      return KeysByQueries<4>;
+    case 8:
+      return KeysByQueries<8>;
+    default:
+      return KeysByQueries<16>;
   }
 }
 
@@ -174,7 +193,7 @@ inline void AddOctet(const std::byte* row, int64_t row_bytes, const uint32_t* we
 // output = output * shrink + weights by values, for rows [kFirst, kFirst + kRows) of R: 32 columns
 // are two vectors, as unpacking orders them; kColumns times 32 are done at once.
 template <int R, int kFirst, int kRows, int kColumns>
-void WeightsByValues(const TileBytes& values, const Ahead& ahead, uint32_t octets,
+void WeightsByValues(const Octets& values, const Ahead& ahead, uint32_t octets,
                      int64_t row_bytes, const uint32_t* weights, const float* shrink,
                      float* output, int64_t columns) {
   const int64_t passes = columns / (32 * kColumns);
@@ -196,7 +215,7 @@ void WeightsByValues(const TileBytes& values, const Ahead& ahead, uint32_t octet
         line = ahead.octets[piece / passes] +
                piece % passes * (8 / ahead.stride) * kColumns * kLineBytes;
       }
-      AddOctet<R, kFirst, kRows, kColumns>(values.values[o] + pass * kColumns * kLineBytes,
+      AddOctet<R, kFirst, kRows, kColumns>(values[o] + pass * kColumns * kLineBytes,
                                            row_bytes, weights + o * 4 * R, line, ahead.stride,
                                            sums);
     }

@@ -24,13 +24,6 @@ bool Does(const TileGeometry& geometry) {
   return is_narrow && geometry.key_dim % kDimStep == 0 && geometry.value_dim % kDimStep == 0;
 }
 
-// The block's rows, padded to what a vector is divided into.
-uint32_t PaddedRows(const RowBlock& block) {
-  uint32_t padded = 1;
-  while (padded < block.rows) padded *= 2;
-  return padded;
-}
-
 bool IsStaged(const TileGeometry& geometry) { return geometry.dtype != KvDtype::kBfloat16; }
 
 // bfloat16 queries are used as they are; others become the sum of two bfloat16 numbers, exact for
@@ -41,11 +34,9 @@ int Passes(const TileGeometry& geometry) {
 
 int64_t StagedRowBytes(uint32_t dim) { return int64_t{dim} * 2; }
 
-// Scratch: keys, values, scores, weights.
 struct Scratch {
   std::byte* keys;
   std::byte* values;
-  float* scores;
   uint32_t* weights;
 };
 
@@ -53,9 +44,8 @@ Scratch ScratchOf(const TileGeometry& geometry, std::byte* memory) {
   Scratch scratch;
   scratch.keys = memory;
   scratch.values = scratch.keys + kTileTokens * StagedRowBytes(geometry.key_dim);
-  std::byte* scores = scratch.values + kTileTokens * StagedRowBytes(geometry.value_dim);
-  scratch.scores = reinterpret_cast<float*>(scores);
-  scratch.weights = reinterpret_cast<uint32_t*>(scores + kTileTokens * kBlockRows * sizeof(float));
+  std::byte* weights = scratch.values + kTileTokens * StagedRowBytes(geometry.value_dim);
+  scratch.weights = reinterpret_cast<uint32_t*>(weights);
   return scratch;
 }
 
@@ -71,7 +61,7 @@ void PackRow(const uint16_t* codes, uint32_t dim, uint32_t row, uint32_t padded,
 
 void Pack(const TileGeometry& geometry, RowBlock* block) {
   const uint32_t dim = geometry.key_dim;
-  const uint32_t padded = PaddedRows(*block);
+  const uint32_t padded = PaddedRows(block->rows);
   const uint64_t pass_bytes = uint64_t{padded} * dim * sizeof(uint16_t);
   const int passes = Passes(geometry);
   std::memset(block->queries, 0, pass_bytes * static_cast<uint64_t>(passes));
@@ -99,7 +89,7 @@ void Pack(const TileGeometry& geometry, RowBlock* block) {
 void Begin(const TileGeometry& geometry, RowBlock* block) {
   std::fill_n(block->max, kBlockRows, -INFINITY);
   std::fill_n(block->sum, kBlockRows, 0.0f);
-  std::fill_n(block->output, uint64_t{PaddedRows(*block)} * geometry.value_dim, 0.0f);
+  std::fill_n(block->output, uint64_t{PaddedRows(block->rows)} * geometry.value_dim, 0.0f);
 }
 
 }  // namespace
@@ -125,87 +115,92 @@ void Decode(KvDtype dtype, const std::byte* const* codes, uint32_t octets, uint3
   }
 }
 
-// Where the tile's numbers are once staged.
-TileBytes StagedBytes(const TileGeometry& geometry, const Tile& tile, const Scratch& scratch) {
-  TileBytes bytes = tile.bytes;
+// Where an octet's numbers are, in stored bytes or once they are staged.
+void PointAt(const TileGeometry& geometry, const Octets& stored, std::byte* staged, uint32_t dim,
+             Octets* octets) {
   for (uint32_t o = 0; o < kTileOctets; ++o) {
-    if (IsStaged(geometry)) {
-      bytes.keys[o] = scratch.keys + o * kOctetTokens * StagedRowBytes(geometry.key_dim);
-      bytes.values[o] = scratch.values + o * kOctetTokens * StagedRowBytes(geometry.value_dim);
-    }
-    if (geometry.values_in_keys) bytes.values[o] = bytes.keys[o];
+    (*octets)[o] = IsStaged(geometry) ? staged + o * kOctetTokens * StagedRowBytes(dim) : stored[o];
   }
-  return bytes;
+}
+
+avx512::Ahead AheadOf(const TileGeometry& geometry, const Tile& tile, const RowBlock& block) {
+  avx512::Ahead ahead;
+  ahead.stride = 16 / BitsOf(geometry.dtype);
+  if (tile.has_ahead && block.is_first) ahead.octets = tile.ahead;
+  return ahead;
+}
+
+void Score(const TileGeometry& geometry, const Tile& tile, std::byte* memory, RowBlock* block) {
+  const Scratch scratch = ScratchOf(geometry, memory);
+  if (block->is_first && IsStaged(geometry)) {
+    Decode(geometry.dtype, tile.keys, tile.octets, geometry.key_dim, scratch.keys);
+  }
+  Octets keys;
+  PointAt(geometry, tile.keys, scratch.keys, geometry.key_dim, &keys);
+  const avx512::Ahead ahead = AheadOf(geometry, tile, *block);
+  const auto products = avx512::KeysByQueriesOf(PaddedRows(block->rows));
+  products(keys, ahead, tile.octets, StagedRowBytes(geometry.key_dim), Passes(geometry),
+           block->queries, block->scores);
 }
 
 template <int R, int kColumns>
-void AllRows(const TileGeometry& geometry, const TileBytes& bytes, const avx512::Ahead& ahead,
+void AllRows(const TileGeometry& geometry, const Octets& values, const avx512::Ahead& ahead,
              uint32_t octets, const uint32_t* weights, const float* shrink, float* output) {
   constexpr int kRows = std::min(R, 8);
   const int64_t columns = geometry.value_dim;
   const int64_t row_bytes =
       StagedRowBytes(geometry.values_in_keys ? geometry.key_dim : geometry.value_dim);
-  avx512::WeightsByValues<R, 0, kRows, kColumns>(bytes, ahead, octets, row_bytes, weights, shrink,
+  avx512::WeightsByValues<R, 0, kRows, kColumns>(values, ahead, octets, row_bytes, weights, shrink,
                                                  output, columns);
   if constexpr (R == 16) {
-    avx512::WeightsByValues<R, 8, kRows, kColumns>(bytes, {}, octets, row_bytes, weights, shrink,
+    avx512::WeightsByValues<R, 8, kRows, kColumns>(values, {}, octets, row_bytes, weights, shrink,
                                                    output, columns);
   }
 }
 
-// While keys are read the tile's values are fetched, then the next tile's keys: half a tile ahead
-// is enough, and leaves the nearest cache to what is being computed. Latent tiles have keys only.
 template <int R>
-void AttendRows(const TileGeometry& geometry, const Tile& tile, const Scratch& scratch,
-                RowBlock* block) {
-  const bool stages = block->is_first && IsStaged(geometry);
-  const bool has_next = block->is_first && tile.next.keys[0] != nullptr;
-  avx512::Ahead values, keys;
-  values.stride = keys.stride = 16 / BitsOf(geometry.dtype);
-  if (block->is_first && !geometry.values_in_keys) values.octets = tile.bytes.values;
-  if (has_next) (geometry.values_in_keys ? values : keys).octets = tile.next.keys;
-
-  if (stages) {
-    Decode(geometry.dtype, tile.bytes.keys, tile.octets, geometry.key_dim, scratch.keys);
-  }
-  const TileBytes bytes = StagedBytes(geometry, tile, scratch);
-  avx512::KeysByQueries<R>(bytes, values, tile.octets, StagedRowBytes(geometry.key_dim),
-                           Passes(geometry), block->queries, scratch.scores);
+void AddRows(const TileGeometry& geometry, const Tile& tile, const Octets& values,
+             uint32_t* weights, RowBlock* block) {
   alignas(64) float shrink[kBlockRows];
-  _mm512_store_ps(shrink,
-                  avx512::Softmax<R>(geometry, tile, scratch.scores, scratch.weights, block));
-  if (stages && !geometry.values_in_keys) {
-    Decode(geometry.dtype, tile.bytes.values, tile.octets, geometry.value_dim, scratch.values);
-  }
+  _mm512_store_ps(shrink, avx512::Softmax<R>(geometry, tile, block->scores, weights, block));
+  const avx512::Ahead ahead = AheadOf(geometry, tile, *block);
   constexpr int kColumns = R <= 2 ? 4 : (R == 4 ? 2 : 1);
   if (geometry.value_dim % (32 * kColumns) == 0) {
-    AllRows<R, kColumns>(geometry, bytes, keys, tile.octets, scratch.weights, shrink,
-                         block->output);
+    AllRows<R, kColumns>(geometry, values, ahead, tile.octets, weights, shrink, block->output);
   } else {
-    AllRows<R, std::min(kColumns, 2)>(geometry, bytes, keys, tile.octets, scratch.weights, shrink,
+    AllRows<R, std::min(kColumns, 2)>(geometry, values, ahead, tile.octets, weights, shrink,
                                       block->output);
   }
 }
 
-void Attend(const TileGeometry& geometry, const Tile& tile, std::byte* memory, RowBlock* block) {
+void Add(const TileGeometry& geometry, const Tile& tile, std::byte* memory, RowBlock* block) {
   const Scratch scratch = ScratchOf(geometry, memory);
-  switch (PaddedRows(*block)) {
+  if (block->is_first && IsStaged(geometry) && !geometry.values_in_keys) {
+    Decode(geometry.dtype, tile.values, tile.octets, geometry.value_dim, scratch.values);
+  }
+  Octets values;
+  if (geometry.values_in_keys) {
+    PointAt(geometry, tile.keys, scratch.keys, geometry.key_dim, &values);
+  } else {
+    PointAt(geometry, tile.values, scratch.values, geometry.value_dim, &values);
+  }
+  switch (PaddedRows(block->rows)) {
     case 1:
-      return AttendRows<1>(geometry, tile, scratch, block);
+      return AddRows<1>(geometry, tile, values, scratch.weights, block);
     case 2:
-      return AttendRows<2>(geometry, tile, scratch, block);
+      return AddRows<2>(geometry, tile, values, scratch.weights, block);
     case 4:
-      return AttendRows<4>(geometry, tile, scratch, block);
+      return AddRows<4>(geometry, tile, values, scratch.weights, block);
     case 8:
-      return AttendRows<8>(geometry, tile, scratch, block);
+      return AddRows<8>(geometry, tile, values, scratch.weights, block);
     default:
-      return AttendRows<16>(geometry, tile, scratch, block);
+      return AddRows<16>(geometry, tile, values, scratch.weights, block);
   }
 }
 
 void Finish(const TileGeometry& geometry, const RowBlock& block, uint32_t row, float* output,
             float* log_sum_exp) {
-  const uint32_t lanes = kBlockRows / PaddedRows(block);
+  const uint32_t lanes = kBlockRows / PaddedRows(block.rows);
   float sum = 0;
   for (uint32_t i = 0; i < lanes; ++i) sum += block.sum[row * lanes + i];
   const bool is_empty = sum == 0;
@@ -231,7 +226,7 @@ CAIRN_AVX512_END
 namespace cairn::kernels {
 namespace {
 
-constexpr TileOps kOps = {"avx512_bf16", Does, Pack, Begin, Attend, Finish};
+constexpr TileOps kOps = {"avx512_bf16", Does, Pack, Begin, Score, Add, Finish};
 
 // Whether the processor has them and the system saves their registers.
 bool HasAvx512Bf16() {

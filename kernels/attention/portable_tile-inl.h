@@ -28,14 +28,7 @@ inline bool IsStaged(const TileGeometry& geometry) {
          geometry.value_dim != PaddedDim(geometry.value_dim);
 }
 
-inline uint32_t RowsAtOnce(const RowBlock& block) {
-  return block.rows >= 3 ? 4 : block.rows;
-}
-
-inline uint32_t PaddedRows(const RowBlock& block) {
-  const uint32_t at_once = RowsAtOnce(block);
-  return (block.rows + at_once - 1) / at_once * at_once;
-}
+inline uint32_t RowsAtOnce(const RowBlock& block) { return block.rows >= 3 ? 4 : block.rows; }
 
 inline float* StagedKeys(std::byte* scratch) { return reinterpret_cast<float*>(scratch); }
 
@@ -43,16 +36,12 @@ inline float* StagedValues(const TileGeometry& geometry, std::byte* scratch) {
   return StagedKeys(scratch) + uint64_t{kTileTokens} * PaddedDim(geometry.key_dim);
 }
 
-inline float* Scores(const TileGeometry& geometry, std::byte* scratch) {
-  return StagedValues(geometry, scratch) + uint64_t{kTileTokens} * PaddedDim(geometry.value_dim);
-}
-
 inline bool Does(const TileGeometry&) { return true; }
 
 inline void Pack(const TileGeometry& geometry, RowBlock* block) {
   const uint32_t padded = PaddedDim(geometry.key_dim);
   float* const queries = reinterpret_cast<float*>(block->queries);
-  std::fill_n(queries, uint64_t{PaddedRows(*block)} * padded, 0.0f);
+  std::fill_n(queries, uint64_t{PaddedRows(block->rows)} * padded, 0.0f);
   for (uint32_t row = 0; row < block->rows; ++row) {
     DecodeRow(geometry.query_dtype, static_cast<const std::byte*>(block->query_rows[row]),
               geometry.key_dim, queries + uint64_t{row} * padded);
@@ -62,89 +51,86 @@ inline void Pack(const TileGeometry& geometry, RowBlock* block) {
 inline void Begin(const TileGeometry& geometry, RowBlock* block) {
   std::fill_n(block->max, kBlockRows, -INFINITY);
   std::fill_n(block->sum, kBlockRows, 0.0f);
-  std::fill_n(block->output, OutputBytes(geometry) / sizeof(float), 0.0f);
+  std::fill_n(block->output, OutputBytes(geometry, block->rows) / sizeof(float), 0.0f);
 }
 
-// Decodes octets of `dim` columns, prefetching as much of what comes next as it reads.
-inline void StageOctets(KvDtype dtype, const std::byte* const* octets, const std::byte* const* next,
-                        uint32_t count, uint32_t dim, bool prefetches, float* out) {
-  const uint64_t row_bytes = RowBytes(dtype, dim);
+// Decodes the tile's octets of `dim` columns, prefetching as much of what comes next.
+inline void Stage(const TileGeometry& geometry, const Tile& tile, const Octets& octets,
+                  uint32_t dim, float* out) {
+  const uint64_t row_bytes = RowBytes(geometry.dtype, dim);
   const uint32_t padded = PaddedDim(dim);
-  for (uint32_t o = 0; o < count; ++o) {
+  for (uint32_t o = 0; o < tile.octets; ++o) {
     for (uint32_t t = 0; t < kOctetTokens; ++t, out += padded) {
-      for (uint64_t i = 0; prefetches && i < row_bytes; i += kLineBytes) {
-        hwy::Prefetch(next[o] + t * row_bytes + i);
+      for (uint64_t i = 0; tile.has_ahead && i < row_bytes; i += kLineBytes) {
+        hwy::Prefetch(tile.ahead[o] + t * row_bytes + i);
       }
-      DecodeRow(dtype, octets[o] + t * row_bytes, dim, out);
+      DecodeRow(geometry.dtype, octets[o] + t * row_bytes, dim, out);
       std::fill(out + dim, out + padded, 0.0f);
     }
   }
 }
 
-inline void Stage(const TileGeometry& geometry, const Tile& tile, std::byte* scratch) {
-  if (!IsStaged(geometry)) return;
-  const bool has_next = tile.next.keys[0] != nullptr;
-  if (geometry.values_in_keys) {
-    return StageOctets(geometry.dtype, tile.bytes.keys, tile.next.keys, tile.octets,
-                       geometry.key_dim, has_next, StagedKeys(scratch));
-  }
-  StageOctets(geometry.dtype, tile.bytes.keys, tile.bytes.values, tile.octets, geometry.key_dim,
-              true, StagedKeys(scratch));
-  StageOctets(geometry.dtype, tile.bytes.values, tile.next.keys, tile.octets, geometry.value_dim,
-              has_next, StagedValues(geometry, scratch));
-}
-
-inline void RowsOf(const TileGeometry& geometry, const Tile& tile, std::byte* scratch, Rows* keys,
-                   Rows* values) {
-  keys->stride = PaddedDim(geometry.key_dim);
-  values->stride = geometry.values_in_keys ? keys->stride : PaddedDim(geometry.value_dim);
+inline Rows RowsOf(const Octets& octets, const float* staged, uint32_t padded_dim) {
+  Rows rows;
+  rows.stride = padded_dim;
   for (uint32_t o = 0; o < kTileOctets; ++o) {
-    keys->octets[o] = reinterpret_cast<const float*>(tile.bytes.keys[o]);
-    values->octets[o] = reinterpret_cast<const float*>(tile.bytes.values[o]);
-    if (IsStaged(geometry)) {
-      keys->octets[o] = StagedKeys(scratch) + o * kOctetTokens * keys->stride;
-      values->octets[o] = StagedValues(geometry, scratch) + o * kOctetTokens * values->stride;
-    }
-    if (geometry.values_in_keys) values->octets[o] = keys->octets[o];
+    rows.octets[o] = staged == nullptr ? reinterpret_cast<const float*>(octets[o])
+                                       : staged + o * kOctetTokens * padded_dim;
   }
+  return rows;
 }
 
-template <int kRows>
-void AttendRows(const TileGeometry& geometry, const Tile& tile, const Rows& keys,
-                const Rows& values, uint32_t row, float* scores, RowBlock* block) {
-  const uint32_t key_dim = PaddedDim(geometry.key_dim);
-  const uint32_t value_dim = PaddedDim(geometry.value_dim);
-  const float* queries = reinterpret_cast<const float*>(block->queries) + uint64_t{row} * key_dim;
-  KeysByQueries<kRows>(keys, tile.octets, key_dim, queries, scores);
-  float shrink[kRows];
-  for (uint32_t r = 0; r < kRows; ++r) {
-    // Padding rows are as good as any and are never read.
-    const uint32_t like = std::min(row + r, block->rows - 1);
-    if (like == row + r) {
-      shrink[r] = SoftmaxRow(geometry, tile, like, block, scores + r * kTileTokens);
-    } else {
-      shrink[r] = 0;
-      std::fill_n(scores + r * kTileTokens, kTileTokens, 0.0f);
-    }
+inline void Score(const TileGeometry& geometry, const Tile& tile, std::byte* scratch,
+                  RowBlock* block) {
+  const uint32_t dim = PaddedDim(geometry.key_dim);
+  float* const staged = IsStaged(geometry) ? StagedKeys(scratch) : nullptr;
+  if (staged != nullptr && block->is_first) {
+    Stage(geometry, tile, tile.keys, geometry.key_dim, staged);
   }
-  WeightsByValues<kRows>(values, tile.octets, value_dim, scores, shrink,
-                         block->output + uint64_t{row} * value_dim);
-}
-
-inline void Attend(const TileGeometry& geometry, const Tile& tile, std::byte* scratch,
-                   RowBlock* block) {
-  if (block->is_first) Stage(geometry, tile, scratch);
-  Rows keys, values;
-  RowsOf(geometry, tile, scratch, &keys, &values);
-  float* const scores = Scores(geometry, scratch);
+  const Rows keys = RowsOf(tile.keys, staged, dim);
   const uint32_t at_once = RowsAtOnce(*block);
   for (uint32_t row = 0; row < block->rows; row += at_once) {
+    const float* queries = reinterpret_cast<const float*>(block->queries) + uint64_t{row} * dim;
+    float* const scores = block->scores + row * kTileTokens;
     if (at_once == 4) {
-      AttendRows<4>(geometry, tile, keys, values, row, scores, block);
+      KeysByQueries<4>(keys, tile.octets, dim, queries, scores);
     } else if (at_once == 2) {
-      AttendRows<2>(geometry, tile, keys, values, row, scores, block);
+      KeysByQueries<2>(keys, tile.octets, dim, queries, scores);
     } else {
-      AttendRows<1>(geometry, tile, keys, values, row, scores, block);
+      KeysByQueries<1>(keys, tile.octets, dim, queries, scores);
+    }
+  }
+}
+
+inline void Add(const TileGeometry& geometry, const Tile& tile, std::byte* scratch,
+                RowBlock* block) {
+  const uint32_t dim = PaddedDim(geometry.value_dim);
+  const bool is_staged = IsStaged(geometry);
+  float* staged = is_staged ? StagedValues(geometry, scratch) : nullptr;
+  if (is_staged && block->is_first && !geometry.values_in_keys) {
+    Stage(geometry, tile, tile.values, geometry.value_dim, staged);
+  }
+  if (is_staged && geometry.values_in_keys) staged = StagedKeys(scratch);
+  const Rows values = RowsOf(geometry.values_in_keys ? tile.keys : tile.values, staged,
+                             geometry.values_in_keys ? PaddedDim(geometry.key_dim) : dim);
+  const uint32_t at_once = RowsAtOnce(*block);
+  for (uint32_t row = 0; row < block->rows; row += at_once) {
+    float shrink[4] = {};
+    float* const scores = block->scores + row * kTileTokens;
+    for (uint32_t r = 0; r < at_once; ++r) {
+      // Rows that only fill up have no weight.
+      std::fill_n(scores + r * kTileTokens, row + r < block->rows ? 0 : kTileTokens, 0.0f);
+      if (row + r < block->rows) {
+        shrink[r] = SoftmaxRow(geometry, tile, row + r, block, scores + r * kTileTokens);
+      }
+    }
+    float* const output = block->output + uint64_t{row} * dim;
+    if (at_once == 4) {
+      WeightsByValues<4>(values, tile.octets, dim, scores, shrink, output);
+    } else if (at_once == 2) {
+      WeightsByValues<2>(values, tile.octets, dim, scores, shrink, output);
+    } else {
+      WeightsByValues<1>(values, tile.octets, dim, scores, shrink, output);
     }
   }
 }
@@ -159,7 +145,7 @@ inline void Finish(const TileGeometry& geometry, const RowBlock& block, uint32_t
   *log_sum_exp = is_empty ? -INFINITY : block.max[row] * 0.693147181f + std::log(sum);
 }
 
-inline constexpr TileOps kOps = {HWY_STR(HWY_NAMESPACE), Does, Pack, Begin, Attend, Finish};
+inline constexpr TileOps kOps = {HWY_STR(HWY_NAMESPACE), Does, Pack, Begin, Score, Add, Finish};
 
 }  // namespace cairn::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

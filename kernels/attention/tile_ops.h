@@ -30,51 +30,59 @@ struct TileGeometry {
   float soft_cap = 0;
 };
 
-// Where a tile's bytes are: octets of eight consecutive tokens whose rows lie one after another. An
-// octet that no row sees is all zeros.
-struct TileBytes {
-  const std::byte* keys[kTileOctets];
-  const std::byte* values[kTileOctets];  // Latent: unused.
-};
+// Eight rows each, one after another; an octet that no row sees is all zeros.
+using Octets = const std::byte* [kTileOctets];
 
 struct Tile {
-  TileBytes bytes;        // As stored.
-  TileBytes next;         // Of the tile to come, for prefetching; readable, or null at the end.
-  uint32_t octets = 0;    // A multiple of kOctetStep; those behind are not looked at.
-  bool all_visible = false;  // Every row sees every token of the octets.
+  Octets keys;
+  Octets values;              // Latent: unused.
+  Octets ahead;               // What will be read next, to prefetch meanwhile; any addresses.
+  bool has_ahead = false;
+  uint32_t octets = 0;        // A multiple of kOctetStep; those behind are not looked at.
+  bool all_visible = false;   // Every row sees every token of the octets.
   alignas(64) float key_scales[kTileTokens];  // Finite where no row sees.
   alignas(64) float value_scales[kTileTokens];
 };
 
-// Up to kBlockRows rows; memory aligned to 64 bytes, in the order that the ops like.
-struct RowBlock {
-  uint32_t rows = 0;
-  bool is_first = false;                  // Of its tile: it stages and prefetches for all.
-  const void* query_rows[kBlockRows];     // [key_dim] of query_dtype each.
-  uint64_t visible[kBlockRows];           // Bit t: the row sees token t of the tile at hand.
-  std::byte* queries = nullptr;           // QueryBytes(geometry)
-  float* output = nullptr;                // OutputBytes(geometry)
-  alignas(64) float max[kBlockRows];
-  alignas(64) float sum[kBlockRows];
-};
+// Rows that share a vector: a power of two.
+constexpr uint32_t PaddedRows(uint32_t rows) {
+  uint32_t padded = 1;
+  while (padded < rows) padded *= 2;
+  return padded;
+}
 
 // Rows that ops write are padded to this many elements.
 constexpr uint32_t PaddedDim(uint32_t dim) { return (dim + 15) / 16 * 16; }
 
-// Room for a block's packed queries.
-constexpr uint64_t QueryBytes(const TileGeometry& geometry) {
-  return uint64_t{kBlockRows} * PaddedDim(geometry.key_dim) * sizeof(float);
+// Up to kBlockRows rows; memory aligned to 64 bytes, in the order that the ops like.
+struct RowBlock {
+  uint32_t rows = 0;
+  bool is_first = false;                // Of its KV head: it stages and prefetches for all.
+  const void* query_rows[kBlockRows];   // [key_dim] of query_dtype each.
+  const uint64_t* visible = nullptr;    // [rows]; bit t: the row sees token t of the tile.
+  std::byte* queries = nullptr;         // QueryBytes
+  float* scores = nullptr;              // ScoreBytes
+  float* output = nullptr;              // OutputBytes
+  alignas(64) float max[kBlockRows];
+  alignas(64) float sum[kBlockRows];
+};
+
+constexpr uint64_t QueryBytes(const TileGeometry& geometry, uint32_t rows) {
+  return uint64_t{PaddedRows(rows)} * PaddedDim(geometry.key_dim) * sizeof(float);
 }
 
-// Room for a block's output.
-constexpr uint64_t OutputBytes(const TileGeometry& geometry) {
-  return uint64_t{kBlockRows} * PaddedDim(geometry.value_dim) * sizeof(float);
+constexpr uint64_t ScoreBytes(uint32_t rows) {
+  return uint64_t{PaddedRows(rows)} * kTileTokens * sizeof(float);
 }
 
-// Room for one tile's rows as float32, keys and values, and for scores and weights.
+constexpr uint64_t OutputBytes(const TileGeometry& geometry, uint32_t rows) {
+  return uint64_t{PaddedRows(rows)} * PaddedDim(geometry.value_dim) * sizeof(float);
+}
+
+// Room for one tile's rows as float32, keys and values, and for a block's weights.
 constexpr uint64_t TileScratchBytes(const TileGeometry& geometry) {
   return uint64_t{kTileTokens} * sizeof(float) *
-         (PaddedDim(geometry.key_dim) + PaddedDim(geometry.value_dim) + 2 * kBlockRows);
+         (PaddedDim(geometry.key_dim) + PaddedDim(geometry.value_dim) + kBlockRows);
 }
 
 struct TileOps {
@@ -89,10 +97,13 @@ struct TileOps {
   // Empties the block's softmax.
   void (*begin)(const TileGeometry& geometry, RowBlock* block);
 
-  // Adds the tile to a block. `scratch` holds what the first block left of converted numbers where
-  // ops do not compute on stored bytes.
-  void (*attend)(const TileGeometry& geometry, const Tile& tile, std::byte* scratch,
-                 RowBlock* block);
+  // Scores of the tile's keys for a block's rows. `scratch` keeps what the first block of a KV head
+  // left of converted numbers, where ops do not compute on stored bytes.
+  void (*score)(const TileGeometry& geometry, const Tile& tile, std::byte* scratch,
+                RowBlock* block);
+
+  // Adds the tile's values by the scores that score() left in the block.
+  void (*add)(const TileGeometry& geometry, const Tile& tile, std::byte* scratch, RowBlock* block);
 
   // One row's output (normalised) and natural log-sum-exp.
   void (*finish)(const TileGeometry& geometry, const RowBlock& block, uint32_t row, float* output,
