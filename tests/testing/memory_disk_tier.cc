@@ -201,12 +201,15 @@ absl::Status MemoryDiskTier::PutFence(const Fence& fence) {
   absl::Status status = EnterSmallWrite(DiskCall::kPutFence);
   if (!status.ok()) return status;
   absl::MutexLock lock(&mutex_);
-  fences_[{fence.fingerprint, fence.tenant, fence.scope_digest}] = fence;
+  const auto [it, is_new] =
+      fences_.try_emplace({fence.fingerprint, fence.tenant, fence.scope_digest}, fence);
+  it->second.sequence = std::max(it->second.sequence, fence.sequence);
+  it->second.epoch = std::max(it->second.epoch, fence.epoch);
   if (!fence.tenant.empty()) return absl::OkStatus();
-  for (auto it = namespaces_.begin(); it != namespaces_.end();) {
-    const absl::StatusOr<Fingerprint> fingerprint = FingerprintOf(it->second.fields);
+  for (auto known = namespaces_.begin(); known != namespaces_.end();) {
+    const absl::StatusOr<Fingerprint> fingerprint = FingerprintOf(known->second.fields);
     const bool retired = fingerprint.ok() && *fingerprint == fence.fingerprint;
-    it = retired ? namespaces_.erase(it) : std::next(it);
+    known = retired ? namespaces_.erase(known) : std::next(known);
   }
   return absl::OkStatus();
 }
