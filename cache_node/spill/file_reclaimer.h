@@ -34,6 +34,8 @@ class FileReclaimer {
  private:
   // Writes the moves again; those that could not be are left behind.
   void Move(const ReclaimTask& task, absl::Time wall);
+  // False: one is still there.
+  bool DropLeft();
   absl::Status MoveBlock(const MoveTask& move, DiskFileBuilder* file, absl::Time wall,
                          std::vector<PlacedBlock>* placed);
 
@@ -41,6 +43,7 @@ class FileReclaimer {
   DiskTier* const tier_;
   BlockStore* const store_;
   std::vector<uint8_t> scratch_;
+  std::vector<uint64_t> left_;  // Files that are forgotten and could not be dropped yet.
 };
 
 }  // namespace cairn::node

@@ -4,23 +4,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cache_node/store/removal_operations.h"
 #include "cache_node/store/run_steps.h"
 #include "cache_node/store/store_state.h"
 #include "common/base/check.h"
-#include "common/base/hex.h"
 #include "common/identity/frame.h"
 
 namespace cairn::node {
-namespace {
-
-absl::Status UnknownNamespace(const Fingerprint& fingerprint) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("namespace ", ToHex(fingerprint.view()), " is not registered here"));
-}
-
-}  // namespace
-
 BlockStore::BlockStore(const Options& options, const GuardedTime* time, RandomSource* random,
                        StoreCounters* counters, std::unique_ptr<HostMemory> memory,
                        std::unique_ptr<EvictionPolicyFactory> policies, Signals signals,
@@ -96,48 +85,6 @@ const Namespace* BlockStore::FindNamespace(const Fingerprint& fingerprint) const
   absl::ReaderMutexLock lock(&mutex_);
   const NamespaceRecord* record = state_->namespaces.FindLive(fingerprint);
   return record == nullptr ? nullptr : &record->fields;
-}
-
-absl::StatusOr<RemovedBlocks> BlockStore::RetireNamespace(const Fingerprint& fingerprint) {
-  std::vector<PartitionIndex> partitions;
-  uint64_t epoch = 0;
-  {
-    Section section(this);
-    NamespaceRecord* record = state_->namespaces.Find(fingerprint);
-    if (record == nullptr) return UnknownNamespace(fingerprint);
-    if (!record->retired) {
-      partitions = state_->namespaces.Retire(record);
-      for (const FeedNamespace& label : state_->namespaces.LabelsOf(*record)) {
-        state_->feed.Record(label);
-      }
-    }
-    epoch = record->epoch.load(std::memory_order_relaxed);
-    state_->settled = true;
-  }
-  RetireSweep sweep(std::move(partitions));
-  RunSteps([&sweep](StoreState* state, absl::Time) { return sweep.Step(state); });
-  RunChores();
-  RemovedBlocks removed = sweep.removed();
-  removed.epoch = epoch;
-  return removed;
-}
-
-absl::StatusOr<RemovedBlocks> BlockStore::ClearScope(absl::string_view tenant,
-                                                     const Fingerprint& fingerprint,
-                                                     const BlockKey& scope_digest) {
-  PartitionIndex partition = 0;
-  {
-    absl::ReaderMutexLock lock(&mutex_);
-    const NamespaceRecord* record = state_->namespaces.FindLive(fingerprint);
-    if (record == nullptr) return UnknownNamespace(fingerprint);
-    const TenantIndex index = state_->ledger.Find(tenant);
-    if (index != 0) partition = state_->namespaces.FindPartition(*record, index);
-  }
-  if (partition == 0) return RemovedBlocks{};
-  ClearSweep sweep(partition, scope_digest);
-  RunSteps([&sweep](StoreState* state, absl::Time) { return sweep.Step(state); });
-  RunChores();
-  return sweep.removed();
 }
 
 void BlockStore::Tick() {

@@ -148,8 +148,10 @@ class BlockStore {
   // --- Disk tier: what the movers of cache_node/spill ask and report ---
   // Blocks to be written, parents before children, each pinned; counted against
   // DiskOptions::spilling_bytes_max until they are reported. Nothing while the tier is not open or
-  // takes no writes.
+  // takes no writes. Stops at the block that reaches `bytes_max`.
   std::vector<SpillTask> TakeSpills(size_t blocks_max, uint64_t bytes_max);
+  // Whether some wait, though TakeSpills may answer none before others are reported.
+  bool SpillsWait() const;
   // Where the blocks of a file lie, before the file is finished. Answers the places of those that
   // were removed meanwhile: they must be marked dead before it is.
   std::vector<DiskPlace> PlaceWrites(absl::Span<const PlacedBlock> placed);
@@ -172,10 +174,11 @@ class BlockStore {
   // The file stays.
   void AbandonReclaim(uint64_t file);
 
-  // Start, in this order: the ledger, before other calls; the answer must be durable, then
-  // OpenDisk; then the files, oldest first, and EndRecovery, while the store serves.
+  // Start, in this order: the ledger, best before other calls; then OpenDisk with what it answered,
+  // once that is durable as a fence; then the files, oldest first, and EndRecovery, while the store
+  // serves.
   DiskTier::Fence RecoverLedger(const DiskTier::Ledger& ledger);
-  void OpenDisk();
+  void OpenDisk(const DiskTier::Fence& mark);
   void AddRecovered(const DiskTier::RecoveredFile& file);
   void EndRecovery();
 
@@ -186,8 +189,8 @@ class BlockStore {
 
   // Whether the tier reads and writes. While it fails, its blocks are kLoadFailed.
   void SetDiskHealth(DiskTier::Health health);
-  // For a node that drains: queues blocks that are only in host memory, as the queue has room.
-  // Answers how many it has not looked at; 0: all are queued or on disk.
+  // For a node that drains: queues blocks that are only in host memory, as the queue has room, a
+  // bounded number a call. Answers how many memory segments are left; 0: all are queued or on disk.
   size_t QueueHostBlocks();
 
   // Ends what expired; called every few tens of milliseconds after GuardedTime::Tick.
@@ -233,6 +236,14 @@ class BlockStore {
    private:
     BlockStore* const store_;
   };
+
+  // Takes the fence's sequence and epoch, and lets nothing of its scope be spilled until
+  // ReleaseFence.
+  absl::StatusOr<DiskTier::Fence> HoldFence(DiskTier::Fence fence);
+  void ReleaseFence(const DiskTier::Fence& fence);
+  absl::StatusOr<RemovedBlocks> RetireFenced(const DiskTier::Fence& fence);
+  absl::StatusOr<RemovedBlocks> ClearFenced(const DiskTier::Fence& fence);
+  void MarkCopiesDead(const BlockEntry& entry);
 
   void Unpin(BlockEntry* entry);
   void DropClaim(WriteClaim& claim);

@@ -1,22 +1,16 @@
-// BlockStore: reads, writes and removal by key.
+// BlockStore: reads and writes.
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/strings/str_cat.h"
 #include "cache_node/store/block_store.h"
 #include "cache_node/store/commit_operation.h"
 #include "cache_node/store/lease_operations.h"
 #include "cache_node/store/lookup_operation.h"
-#include "cache_node/store/removal_operations.h"
 #include "cache_node/store/reserve_operation.h"
 #include "cache_node/store/run_steps.h"
 #include "cache_node/store/space_path.h"
 #include "cache_node/store/store_state.h"
 #include "cache_node/store/write_operations.h"
 #include "common/base/check.h"
-#include "common/base/hex.h"
-#include "common/identity/segment_digest.h"
-#include "common/wire/limits.h"
 
 namespace cairn::node {
 
@@ -178,73 +172,6 @@ absl::Status BlockStore::Abort(absl::string_view tenant, const TokenId& token) {
   }
   RunChores();
   return status;
-}
-
-absl::StatusOr<bool> BlockStore::ReportMismatch(absl::string_view tenant,
-                                                const Fingerprint& fingerprint, const BlockKey& key,
-                                                const SegmentId& segment) {
-  BlockEntry* entry = nullptr;
-  absl::Span<const uint8_t> bytes;
-  uint64_t digest = 0;
-  {
-    const absl::Time now = time_->Now();
-    Section section(this);
-    const NamespaceRecord* record = state_->namespaces.FindLive(fingerprint);
-    if (record == nullptr) return false;
-    const std::optional<size_t> place = record->map.FindSegment(segment);
-    if (!place.has_value()) {
-      return absl::InvalidArgumentError(absl::StrCat("the layout has no segment of group ",
-                                                     segment.group, ", slice ", segment.slice,
-                                                     ", layer ", segment.layer));
-    }
-    counters_->reported_mismatches.fetch_add(1, std::memory_order_relaxed);
-    BlockAnswer found;
-    const absl::StatusOr<BlockEntry*> readable =
-        FindReadable(*state_, tenant, fingerprint, std::nullopt, key, now, &found);
-    if (!readable.ok() || *readable == nullptr || !(*readable)->SegmentPresent(*place))
-      return false;
-    entry = *readable;
-    state_->Pin(entry);
-    digest = entry->digests[*place];
-    bytes = state_->slots.Bytes(*entry).subspan(record->map.SegmentOffset(*place),
-                                                record->map.SegmentBytesAt(*place));
-  }
-  const bool bad = SegmentDigest(key, segment, bytes) != digest;
-  {
-    Section section(this);
-    if (bad && entry->life == BlockEntry::Life::kPresent) {
-      counters_->quarantined_blocks.fetch_add(1, std::memory_order_relaxed);
-      state_->Remove(entry, RemovalReason::kQuarantined);
-    }
-    state_->Unpin(entry);
-  }
-  RunChores();
-  return bad;
-}
-
-absl::StatusOr<std::vector<bool>> BlockStore::Delete(absl::string_view tenant,
-                                                     const Fingerprint& fingerprint,
-                                                     absl::Span<const BlockKey> keys) {
-  absl::flat_hash_set<BlockKey> seen;
-  for (const BlockKey& key : keys) {
-    if (seen.insert(key).second) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("key ", ToHex(key.view()), " is in the call twice: send each once"));
-  }
-  PartitionIndex partition = 0;
-  {
-    absl::ReaderMutexLock lock(&mutex_);
-    const NamespaceRecord* record = state_->namespaces.FindLive(fingerprint);
-    const TenantIndex index = state_->ledger.Find(tenant);
-    if (record != nullptr && index != 0) {
-      partition = state_->namespaces.FindPartition(*record, index);
-    }
-  }
-  if (partition == 0) return std::vector<bool>(keys.size());
-  DeleteSweep sweep(partition, keys);
-  RunSteps([&sweep](StoreState* state, absl::Time) { return sweep.Step(state); });
-  RunChores();
-  return sweep.TakeRemoved();
 }
 
 }  // namespace cairn::node

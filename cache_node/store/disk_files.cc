@@ -77,7 +77,7 @@ std::optional<DiskFileIndex> DiskFiles::Oldest() const {
   size_t compared = 0;
   for (const auto& [number, index] : by_number_) {
     const DiskFile& file = files_[index];
-    if (file.leaving) continue;
+    if (file.busy) continue;
     if (file.live == 0) return index;
     if (++looked_at > kEmptyLookedAt) break;
     if (compared >= kSharesLookedAt) continue;

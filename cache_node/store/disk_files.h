@@ -24,7 +24,7 @@ struct DiskFile {
   uint32_t live = 0;           // Slots that are not 0.
   uint32_t used = 0;           // Blocks of it that were used since they were written.
   uint64_t payload_bytes = 0;  // Of the live ones.
-  bool leaving = false;        // Nothing of it is to be moved or counted on any more.
+  bool busy = false;           // It is being filled, or about to leave.
 };
 
 class DiskFiles {
@@ -43,11 +43,11 @@ class DiskFiles {
   void Put(DiskFileIndex file, uint32_t slot, DiskHandle handle, uint64_t payload_bytes);
   void Take(DiskFileIndex file, uint32_t slot, uint64_t payload_bytes, bool used);
   void CountUsed(DiskFileIndex file) { ++files_[file].used; }
-  void MarkLeaving(DiskFileIndex file) { files_[file].leaving = true; }
+  void MarkBusy(DiskFileIndex file, bool busy) { files_[file].busy = busy; }
 
   // Which should make room: one without blocks if there is such among the oldest, else of the
   // oldest few the one with the smallest share of used blocks, the older of equals. Nothing when
-  // there is none that is not leaving already.
+  // there is none that is not busy.
   std::optional<DiskFileIndex> Oldest() const;
 
   size_t size() const { return by_number_.size(); }

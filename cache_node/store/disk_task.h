@@ -34,6 +34,7 @@ struct SpillTask {
 struct MoveTask {
   WriteTask write;
   DiskPlace from;
+  uint64_t old_sequence = 0;  // Of the record there.
 };
 
 struct PlacedBlock {
@@ -51,10 +52,14 @@ struct ReclaimTask {
 struct LoadTask {
   uint64_t id = 0;
   DiskPlace place;
-  DiskBlock block;        // As the index knows it; its epoch is not to be compared.
-  BlockKey scope_digest;  // Of its scope.
+  DiskBlock block;  // As the index knows it; its epoch is not to be compared.
+  std::shared_ptr<const DiskScope> scope;
   const PayloadMap* map = nullptr;
   absl::Span<uint8_t> destination;  // map->block_bytes() of them.
 };
+
+// Whether a record's digests say that it has the part: one that was not committed when it was
+// written has zeros, for its digests and its bytes.
+bool RecordHasPart(const PayloadMap::Part& part, absl::Span<const uint64_t> digests);
 
 }  // namespace cairn::node

@@ -34,6 +34,13 @@ void FeedHub::Resync(WatcherId watcher, const std::vector<uint32_t>& shards) {
   NoteIfWoken(watcher, queue);
 }
 
+void FeedHub::ResyncAll() {
+  for (auto& [watcher, queue] : watchers_) {
+    for (uint32_t shard = 0; shard < source_->shard_count(); ++shard) queue->Resync(shard);
+    NoteIfWoken(watcher, queue.get());
+  }
+}
+
 void FeedHub::Record(uint32_t shard, const FeedRecord& record) {
   for (auto& [watcher, queue] : watchers_) {
     queue->Push(shard, record);

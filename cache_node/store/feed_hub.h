@@ -43,6 +43,9 @@ class FeedHub {
   // The watcher asks for these shards from the start again; unknown shards are ignored.
   void Resync(WatcherId watcher, const std::vector<uint32_t>& shards);
 
+  // All watchers get all shards from the start: so much has changed that records would overflow.
+  void ResyncAll();
+
   // Something changed in the index; called after the change.
   void Record(uint32_t shard, const FeedRecord& record);
   void Record(const FeedNamespace& record);

@@ -131,7 +131,7 @@ std::vector<NamespaceTable::Label> NamespaceTable::Unsaved(size_t max) const {
 const NamespaceRecord* NamespaceTable::MarkSaved(const Label& label,
                                                  const Fingerprint& fingerprint) {
   auto it = labels_.find(label);
-  if (it == labels_.end() || it->second->fingerprint != fingerprint) return Find(fingerprint);
+  if (it == labels_.end() || it->second->fingerprint != fingerprint) return nullptr;
   unsaved_.erase(label);
   return it->second->retired ? it->second : nullptr;
 }
@@ -186,6 +186,12 @@ const Partition& NamespaceTable::PartitionAt(PartitionIndex partition) const {
 Partition& NamespaceTable::PartitionAt(PartitionIndex partition) {
   CAIRN_CHECK(partition > 0 && partition < partitions_.size());
   return partitions_[partition];
+}
+
+const NamespaceRecord& NamespaceTable::BoundTo(const Label& label) const {
+  auto it = labels_.find(label);
+  CAIRN_CHECK(it != labels_.end());
+  return *it->second;
 }
 
 std::vector<FeedNamespace> NamespaceTable::LiveLabels() const {

@@ -87,7 +87,7 @@ class NamespaceTable {
   // Labels that were bound and not marked saved since; none unless they are tracked.
   std::vector<Label> Unsaved(size_t max) const;
   // The label is durable, if it is still bound to this namespace. Answers the namespace's record if
-  // it was retired meanwhile, else null.
+  // it is retired now, else null.
   const NamespaceRecord* MarkSaved(const Label& label, const Fingerprint& fingerprint);
 
   // Bumps the epoch. Answers the partitions that are to be emptied.
@@ -103,6 +103,8 @@ class NamespaceTable {
   // As records of the feed: the labels of live namespaces, or of one whatever it is.
   std::vector<FeedNamespace> LiveLabels() const;
   std::vector<FeedNamespace> LabelsOf(const NamespaceRecord& record) const;
+  // Of a label that is bound.
+  const NamespaceRecord& BoundTo(const Label& label) const;
   // (label, record) of one tenant, by label.
   std::vector<std::pair<std::string, const NamespaceRecord*>> LabelsOfTenant(
       absl::string_view tenant) const;

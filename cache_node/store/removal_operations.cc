@@ -9,7 +9,7 @@ namespace {
 // blocks.
 void RemoveCounted(StoreState* state, BlockEntry* entry, RemovalReason reason,
                    RemovedBlocks* removed) {
-  if (entry->life == BlockEntry::Life::kPresent) ++removed->blocks;
+  if (entry->life == BlockEntry::Life::kPresent || entry->disk != 0) ++removed->blocks;
   if (entry->pins > entry->lease_pins || entry->claims > 0) {
     removed->pinned_bytes += entry->block_bytes();
   }
@@ -20,12 +20,17 @@ void RemoveCounted(StoreState* state, BlockEntry* entry, RemovalReason reason,
 
 bool RetireSweep::Step(StoreState* state) {
   for (size_t i = 0; i < BlockStore::kStepsPerLock && !partitions_.empty(); ++i) {
-    BlockEntry* entry = state->scopes.AnyOf(partitions_.back());
-    if (entry == nullptr) {
+    if (BlockEntry* entry = state->scopes.AnyOf(partitions_.back()); entry != nullptr) {
+      RemoveCounted(state, entry, RemovalReason::kRetired, &removed_);
+      continue;
+    }
+    const DiskScopeRecord* scope = state->disk.index.scopes().AnyOf(partitions_.back());
+    if (scope == nullptr) {
       partitions_.pop_back();
       continue;
     }
-    RemoveCounted(state, entry, RemovalReason::kRetired, &removed_);
+    state->RemoveFromDisk(scope->first, RemovalReason::kRetired);
+    ++removed_.blocks;
   }
   return partitions_.empty();
 }
@@ -33,7 +38,8 @@ bool RetireSweep::Step(StoreState* state) {
 bool ClearSweep::Step(StoreState* state) {
   const ScopeList* list = state->scopes.Find(partition_, scope_digest_);
   if (!left_.has_value()) left_ = list == nullptr ? 0 : list->entries;
-  for (size_t i = 0; i<BlockStore::kStepsPerLock&& * left_> 0; ++i) {
+  size_t steps = BlockStore::kStepsPerLock;
+  for (; steps > 0 && *left_ > 0; --steps) {
     list = state->scopes.Find(partition_, scope_digest_);
     if (list == nullptr) left_ = 0;
     if (*left_ == 0) break;
@@ -41,17 +47,77 @@ bool ClearSweep::Step(StoreState* state) {
     CAIRN_CHECK(list->first != nullptr);
     RemoveCounted(state, list->first, RemovalReason::kCleared, &removed_);
   }
-  return *left_ == 0;
+  // What is left on disk is not in host memory, or came there after the sweep began: its loads and
+  // its new copy share the key, but the copy on disk is of before.
+  for (; steps > 0; --steps) {
+    const DiskScopeRecord* scope = state->disk.index.scopes().Find(partition_, scope_digest_);
+    if (scope == nullptr) return *left_ == 0;
+    state->RemoveFromDisk(scope->first, RemovalReason::kCleared);
+    ++removed_.blocks;
+  }
+  return false;
 }
 
-bool DeleteSweep::Step(StoreState* state) {
+// Looks at a bounded number of keys that are not done; true at the end, and starts again.
+bool DeleteSweep::Next(const std::function<void(size_t)>& look) {
+  if (next_ == 0) left_ = 0;
   for (size_t i = 0; i < BlockStore::kStepsPerLock && next_ < keys_.size(); ++i, ++next_) {
-    BlockEntry* entry = state->index.Find(partition_, keys_[next_]);
-    if (entry == nullptr || entry->life != BlockEntry::Life::kPresent) continue;
-    state->Remove(entry, RemovalReason::kDeleted);
-    removed_[next_] = true;
+    if (done_[next_]) continue;
+    look(next_);
+    if (!done_[next_]) ++left_;
   }
-  return next_ == keys_.size();
+  if (next_ < keys_.size()) return false;
+  next_ = 0;
+  return true;
+}
+
+void DeleteSweep::PlacesOf(const StoreState& state, const BlockKey& key,
+                           std::vector<DiskPlace>* places) const {
+  if (const DiskHandle handle = state.disk.index.Find(partition_, key); handle != 0) {
+    places->push_back(state.disk.index.PlaceOf(handle));
+  }
+  const DiskWrite* write = state.disk.writes.FindBlock({partition_, key});
+  if (write != nullptr && write->place.has_value()) places->push_back(*write->place);
+}
+
+bool DeleteSweep::StepCollect(StoreState* state) {
+  if (next_ == 0) places_.clear();
+  return Next([&](size_t i) {
+    PlacesOf(*state, keys_[i], &places_);
+    const DiskHandle handle = state->disk.index.Find(partition_, keys_[i]);
+    if (handle != 0) state->disk.index.MarkDying(handle, true);
+  });
+}
+
+bool DeleteSweep::StepRemove(StoreState* state) {
+  for (const DiskPlace& place : std::exchange(places_, {})) {
+    marked_.insert({place.file, place.slot});
+  }
+  return Next([&](size_t i) {
+    std::vector<DiskPlace> now;
+    PlacesOf(*state, keys_[i], &now);
+    for (const DiskPlace& place : now) {
+      if (!marked_.contains({place.file, place.slot})) return;
+    }
+    done_[i] = true;
+    BlockEntry* entry = state->index.Find(partition_, keys_[i]);
+    const DiskHandle handle = state->disk.index.Find(partition_, keys_[i]);
+    const bool reserved = entry != nullptr && entry->life == BlockEntry::Life::kReserved;
+    if (entry != nullptr && !reserved) {
+      state->Remove(entry, RemovalReason::kDeleted);
+      removed_[i] = true;
+    } else if (handle != 0) {
+      state->RemoveFromDisk(handle, RemovalReason::kDeleted);
+      removed_[i] = true;
+    }
+  });
+}
+
+bool DeleteSweep::StepGiveUp(StoreState* state) {
+  return Next([&](size_t i) {
+    const DiskHandle handle = state->disk.index.Find(partition_, keys_[i]);
+    if (handle != 0) state->disk.index.MarkDying(handle, false);
+  });
 }
 
 }  // namespace cairn::node

@@ -133,13 +133,12 @@ absl::Status StoreState::AuditDisk() const {
   if (spilling_bytes != disk.writes.spilling_bytes()) {
     return absl::InternalError("bytes that are being written are miscounted");
   }
-  if (disk.loading != disk.load_queue.size() + disk.taken_loads.size()) {
-    for (const auto& [id, entry] : disk.taken_loads) {
-      if (entry->life == BlockEntry::Life::kLoading) continue;
-      return absl::OkStatus();  // Removed while it was read: its mover has not said so yet.
-    }
-    return absl::InternalError("a loading block waits for nobody");
+  uint64_t waiting = disk.load_queue.size();
+  for (const auto& [id, entry] : disk.taken_loads) {
+    if (entry->claims == 0) return Wrong(*entry, "is read into a slot that nothing holds");
+    if (entry->life == BlockEntry::Life::kLoading) ++waiting;
   }
+  if (disk.loading != waiting) return absl::InternalError("a loading block waits for nobody");
   return absl::OkStatus();
 }
 

@@ -41,6 +41,7 @@ struct StoreCounters {
   Counter reinserted_bytes{0};
   Counter reclaimed_files{0};
   Counter reclaimed_blocks{0};  // Left with their file.
+  Counter marks_failed{0};      // Quarantined blocks whose copy on disk could not be marked dead.
   Counter recovered_blocks{0};
   Counter recovery_ignored{0};  // Found at start: fenced, dead, of another layout, or no room.
 };
