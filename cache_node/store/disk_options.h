@@ -16,6 +16,8 @@ enum class SpillAdmission : uint8_t {
 
 struct DiskOptions {
   SpillAdmission admission = SpillAdmission::kAlways;
+  // Larger blocks stay in host memory: whoever reads or writes holds copies of one.
+  uint64_t block_bytes_max = uint64_t{256} << 20;
   // Of the DiskIndex (disk_index.h): a block takes about 100 bytes.
   uint64_t index_bytes_max = uint64_t{256} << 20;
   // Blocks that wait to be written. They are not pinned: over a bound further ones are not queued.

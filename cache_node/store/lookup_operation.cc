@@ -81,7 +81,7 @@ bool LookupOperation::JudgeIn(const StoreState& state, PartitionIndex partition,
   BlockEntry* entry = state.index.Find(partition, key);
   if (entry != nullptr && entry->life == BlockEntry::Life::kPresent) {
     if (!TokensDiffer(*entry)) {
-      answer = {.state = BlockState::kHost};
+      answer = {.state = BlockState::kHost, .from_disk = entry->from_disk};
       found->entry = entry;
       return true;
     }

@@ -104,7 +104,8 @@ const RecoveryOperation::Home& RecoveryOperation::HomeOf(StoreState* state, uint
   home = Home{.section = section_};
   const DiskScope& scope = found_.scopes[scope_index];
   NamespaceRecord* record = state->namespaces.FindLive(scope.fingerprint);
-  const bool usable = record != nullptr && !scope.tenant.empty();
+  const bool usable = record != nullptr && !scope.tenant.empty() &&
+                      record->map.block_bytes() <= state->disk.options.block_bytes_max;
   const TenantIndex tenant = usable ? state->ledger.IndexOf(scope.tenant) : 0;
   if (tenant == 0) return home;
   home.partition = state->namespaces.PartitionOf(record, tenant);

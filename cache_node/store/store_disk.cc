@@ -129,7 +129,8 @@ void StoreState::Used(BlockEntry* entry, UseStamp use) {
 
 StoreState::Queued StoreState::QueueSpill(BlockEntry* entry) {
   CAIRN_CHECK(entry->life == BlockEntry::Life::kPresent);
-  if (!disk.enabled || entry->disk != 0 || entry->spilling || entry->queue != nullptr) {
+  if (!disk.enabled || entry->disk != 0 || entry->spilling || entry->queue != nullptr ||
+      entry->block_bytes() > disk.options.block_bytes_max) {
     return Queued::kNotNeeded;
   }
   if (!disk.reads() || disk.spill_queue.size() >= disk.options.spill_queue_blocks_max ||

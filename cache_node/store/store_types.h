@@ -35,6 +35,7 @@ struct BlockAnswer {
   BlockState state = BlockState::kNeverSeen;
   // kPending: since it was reserved or its load began.
   absl::Duration pending_for = absl::ZeroDuration();
+  bool from_disk = false;  // kHost: it was loaded, and not used since.
 };
 
 // A prompt as keys of its full blocks. `tokens`, when not empty, are those blocks' tokens
