@@ -8,8 +8,16 @@
 #include "cache_node/service/node.h"
 #include "cache_node/service/node_flags.h"
 #include "common/server/allocator.h"
+#include "common/server/exit_deadline.h"
 #include "common/server/program.h"
 #include "common/server/shutdown_signal.h"
+
+namespace {
+
+// Beyond the grace of the drain: for what cannot be interrupted, as a write to disk.
+constexpr absl::Duration kStopWithin = absl::Seconds(10);
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using cairn::node::Node;
@@ -23,7 +31,7 @@ int main(int argc, char** argv) {
 
   cairn::ShutdownSignal shutdown;
   const cairn::node::NodeConfig config = cairn::node::ConfigFromFlags();
-  const absl::StatusOr<std::unique_ptr<Node>> node =
+  absl::StatusOr<std::unique_ptr<Node>> node =
       Node::Start(config, std::make_unique<cairn::InsecureCallerResolver>());
   if (!node.ok()) {
     std::fprintf(stderr, "cairn-node: %s\n", std::string(node.status().message()).c_str());
@@ -33,6 +41,12 @@ int main(int argc, char** argv) {
                config.node_id.c_str(), absl::StrJoin((*node)->addresses(), ", ").c_str());
   shutdown.Wait();
   std::fprintf(stderr, "cairn-node %s: draining\n", config.node_id.c_str());
+  const cairn::ExitDeadline deadline(
+      config.drain_grace + kStopWithin,
+      "cairn-node: leaves without waiting any longer for what hangs, such as a disk",
+      cairn::kExitOk);
   (*node)->Drain();
+  // Before the deadline goes.
+  *node = nullptr;
   return cairn::kExitOk;
 }

@@ -48,14 +48,14 @@ Reactor* CacheNodeService::RunHere(RpcMethod name, Context* context,
 }
 
 template <typename Request, typename Response>
-Reactor* CacheNodeService::RunOnExecutor(RpcMethod name, Context* context,
-                                         Method<Request, Response> method, const Request* request,
-                                         Response* response) const {
+Reactor* CacheNodeService::RunOn(Executor* executor, RpcMethod name, Context* context,
+                                 Method<Request, Response> method, const Request* request,
+                                 Response* response) const {
   // Shared with the task, which a full queue destroys unrun.
   auto call = std::make_shared<RpcMetrics::Call>(parts_.metrics->Begin(name));
   Reactor* const reactor = context->DefaultReactor();
   // The call's messages and context live until Finish.
-  const absl::Status submitted = parts_.executor->Submit(
+  const absl::Status submitted = executor->Submit(
       [this, context, method, request, response, call, reactor]() {
         const absl::Status status = Run(*context, method, *request, response);
         call->End(status.code());
@@ -80,13 +80,14 @@ Reactor* CacheNodeService::RegisterNamespace(Context* context,
 Reactor* CacheNodeService::RetireNamespace(Context* context,
                                            const v1::RetireNamespaceRequest* request,
                                            v1::RetireNamespaceResponse* response) {
-  return RunOnExecutor(RpcMethod::kRetireNamespace, context, &NodeCalls::RetireNamespace, request,
-                       response);
+  return RunOn(parts_.removals, RpcMethod::kRetireNamespace, context, &NodeCalls::RetireNamespace,
+               request, response);
 }
 
 Reactor* CacheNodeService::ClearScope(Context* context, const v1::ClearScopeRequest* request,
                                       v1::ClearScopeResponse* response) {
-  return RunOnExecutor(RpcMethod::kClearScope, context, &NodeCalls::ClearScope, request, response);
+  return RunOn(parts_.removals, RpcMethod::kClearScope, context, &NodeCalls::ClearScope, request,
+               response);
 }
 
 Reactor* CacheNodeService::Lookup(Context* context, const v1::LookupRequest* request,
@@ -139,7 +140,8 @@ Reactor* CacheNodeService::EndLease(Context* context, const v1::EndLeaseRequest*
   if (request->mismatches().empty()) {
     return RunHere(RpcMethod::kEndLease, context, &NodeCalls::EndLease, *request, response);
   }
-  return RunOnExecutor(RpcMethod::kEndLease, context, &NodeCalls::EndLease, request, response);
+  return RunOn(parts_.removals, RpcMethod::kEndLease, context, &NodeCalls::EndLease, request,
+               response);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* CacheNodeService::Get(Context* context,
@@ -175,7 +177,8 @@ absl::StatusOr<std::unique_ptr<GetFrames>> CacheNodeService::MakeGetFrames(
 
 Reactor* CacheNodeService::Reserve(Context* context, const v1::ReserveRequest* request,
                                    v1::ReserveResponse* response) {
-  return RunOnExecutor(RpcMethod::kReserve, context, &NodeCalls::Reserve, request, response);
+  return RunOn(parts_.executor, RpcMethod::kReserve, context, &NodeCalls::Reserve, request,
+               response);
 }
 
 Reactor* CacheNodeService::Commit(Context* context, const v1::CommitRequest* request,
@@ -191,13 +194,13 @@ Reactor* CacheNodeService::Abort(Context* context, const v1::AbortRequest* reque
 Reactor* CacheNodeService::ReportMismatch(Context* context,
                                           const v1::ReportMismatchRequest* request,
                                           v1::ReportMismatchResponse* response) {
-  return RunOnExecutor(RpcMethod::kReportMismatch, context, &NodeCalls::ReportMismatch, request,
-                       response);
+  return RunOn(parts_.removals, RpcMethod::kReportMismatch, context, &NodeCalls::ReportMismatch,
+               request, response);
 }
 
 Reactor* CacheNodeService::Delete(Context* context, const v1::DeleteRequest* request,
                                   v1::DeleteResponse* response) {
-  return RunHere(RpcMethod::kDelete, context, &NodeCalls::Delete, *request, response);
+  return RunOn(parts_.removals, RpcMethod::kDelete, context, &NodeCalls::Delete, request, response);
 }
 
 grpc::ServerBidiReactor<v1::WatchBlocksRequest, v1::WatchBlocksResponse>*

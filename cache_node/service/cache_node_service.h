@@ -1,7 +1,8 @@
 // CacheNodeService: the gRPC face of NodeCalls and of the streams.
 //
 // Only shells: resolve the caller, choose the thread, run, map the status, count and time. What may
-// hash, remake memory or remove much runs on the executor; all else on gRPC's threads. Write is
+// remake memory runs on one executor; what removes, and so may hash or wait for the disk tier, on
+// another, so that a disk that hangs holds up nothing else; the rest on gRPC's threads. Write is
 // left to GenericService. Borrows its parts, which must outlive the server.
 #pragma once
 
@@ -34,6 +35,7 @@ class CacheNodeService final
     const NodeFacts* facts = nullptr;
     RpcMetrics* metrics = nullptr;
     Executor* executor = nullptr;
+    Executor* removals = nullptr;
     WaitingCalls* waiting = nullptr;
     SettledWaiter* waiter = nullptr;
     const Clock* clock = nullptr;
@@ -90,10 +92,11 @@ class CacheNodeService final
   template <typename Request, typename Response>
   Reactor* RunHere(RpcMethod name, Context* context, Method<Request, Response> method,
                    const Request& request, Response* response) const;
-  // On the executor; RESOURCE_EXHAUSTED with a retry delay when its queue is full.
+  // On an executor; RESOURCE_EXHAUSTED with a retry delay when its queue is full.
   template <typename Request, typename Response>
-  Reactor* RunOnExecutor(RpcMethod name, Context* context, Method<Request, Response> method,
-                         const Request* request, Response* response) const;
+  Reactor* RunOn(Executor* executor, RpcMethod name, Context* context,
+                 Method<Request, Response> method, const Request* request,
+                 Response* response) const;
   absl::StatusOr<std::unique_ptr<GetFrames>> MakeGetFrames(const Context& context,
                                                            const grpc::ByteBuffer& bytes) const;
 

@@ -98,6 +98,7 @@ absl::StatusOr<LookupPlan> MakeLookupPlan(const v1::LookupRequest& request, cons
     plan.query.lease = *wish;
   }
   plan.query.touch = request.touch();
+  plan.query.promote = request.promote();
   size_t keys = 0;
   for (int i = 0; i < request.prompts_size(); ++i) {
     absl::StatusOr<PromptQuery> prompt =
@@ -130,8 +131,12 @@ void ToMessage(const LookupAnswer& answer, v1::LookupResponse* message) {
     result->set_tokens_present(uint64_t{prompt.present} * answer.block_tokens);
     result->set_blocks_leased(prompt.leased);
     v1::BlockRun* run = nullptr;
-    for (const BlockAnswer& block : prompt.blocks) {
-      const auto state = static_cast<v1::BlockState>(block.state);
+    for (size_t i = 0; i < prompt.blocks.size(); ++i) {
+      const BlockAnswer& block = prompt.blocks[i];
+      // Who leases wants to know where it came from.
+      const bool loaded_for_it = i < prompt.leased && block.from_disk;
+      const auto state =
+          static_cast<v1::BlockState>(loaded_for_it ? BlockState::kDisk : block.state);
       if (run == nullptr || run->state() != state) {
         run = result->add_runs();
         run->set_state(state);

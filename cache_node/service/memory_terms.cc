@@ -1,5 +1,6 @@
 #include "cache_node/service/memory_terms.h"
 
+#include "cache_node/service/disk_opening.h"
 #include "cache_node/service/node_config.h"
 #include "cache_node/store/feed_hub.h"
 #include "cache_node/store/removed_ring.h"
@@ -21,7 +22,7 @@ ByteSize LeaseLinkBytes(const NodeConfig& config) {
 }  // namespace
 
 std::vector<MemoryTerm> MemoryTermsOf(const NodeConfig& config) {
-  return {
+  std::vector<MemoryTerm> terms = {
       {"host pool", config.host_memory, "host-memory"},
       {"index", config.index_memory, "index-memory"},
       {"namespaces", config.namespace_memory, "namespace-memory"},
@@ -39,6 +40,10 @@ std::vector<MemoryTerm> MemoryTermsOf(const NodeConfig& config) {
       {"allocator's reserve", AllocatorRetainedMax(), ""},
       {"base", kBaseBytes, ""},
   };
+  if (!config.disk.on()) return terms;
+  terms.push_back({"disk index", config.disk.index_memory, "disk-index-memory"});
+  terms.push_back({"disk tier", DiskTierMemory(config.disk), "spill-block-bytes"});
+  return terms;
 }
 
 ByteSize TransportBytesOf(const NodeConfig& config) {

@@ -3,9 +3,11 @@
 #include <grpc/grpc.h>
 #include <grpcpp/resource_quota.h>
 
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cache_node/service/disk_opening.h"
 #include "cache_node/service/memory_terms.h"
 #include "cache_node/store/lru_policy.h"
 #include "common/base/check.h"
@@ -30,6 +32,10 @@ void KeepGrpc() {
 // Reflection is the only synchronous service: each of its open streams holds a thread.
 constexpr int kSyncThreadsMax = 8;
 
+// Of calls, and of removals.
+constexpr uint64_t kExecutors = 2;
+constexpr int kRemovalThreads = 2;
+
 BlockStore::Options StoreOptions(const NodeConfig& config) {
   BlockStore::Options options;
   options.feed_shards = static_cast<uint32_t>(config.feed_shards);
@@ -44,7 +50,15 @@ BlockStore::Options StoreOptions(const NodeConfig& config) {
   options.token_ttl_default = config.token_ttl;
   options.token_ttl_max = config.token_ttl_max;
   options.token_life_max = config.token_life_max;
+  if (config.disk.on()) options.disk = config.disk.StoreOptions();
   return options;
+}
+
+Executor::Options ExecutorOptions(const NodeConfig& config, std::string name, int threads) {
+  return {.name = std::move(name),
+          .threads = threads,
+          .queue_max = static_cast<size_t>(config.executor_queue_max),
+          .queue_bytes_max = kWaitingCallBytes.bytes() / kExecutors};
 }
 
 InFlightBytes::Options AdmissionOptions(const NodeConfig& config) {
@@ -65,33 +79,46 @@ RequestMemory::Options MemoryOptions(const NodeConfig& config) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config,
-                                                  std::unique_ptr<CallerResolver> callers) {
+                                                  std::unique_ptr<CallerResolver> callers,
+                                                  DiskTier* disk) {
   KeepGrpc();
   if (absl::Status status = config.Validate(); !status.ok()) return status;
   const absl::StatusOr<ByteSize> limit = MemoryLimitOf(config, "/");
   if (!limit.ok()) return limit.status();
+  Disk tier{.own = nullptr, .tier = disk};
+  if (config.disk.on() && disk == nullptr) {
+    absl::StatusOr<std::unique_ptr<DiskTier>> opened = OpenDiskTier(config.disk);
+    if (!opened.ok()) return opened.status();
+    tier.own = *std::move(opened);
+    tier.tier = tier.own.get();
+  }
   absl::StatusOr<std::unique_ptr<HostMemory>> memory =
       HostMemory::Create(config.host_memory.bytes());
   if (!memory.ok()) return memory.status();
-  std::unique_ptr<Node> node(new Node(config, *limit, *std::move(memory), std::move(callers)));
+  std::unique_ptr<Node> node(
+      new Node(config, *limit, std::move(tier), *std::move(memory), std::move(callers)));
+  if (node->disk_threads_.has_value()) node->disk_threads_->Open();
   if (absl::Status status = node->Listen(); !status.ok()) return status;
+  if (node->disk_threads_.has_value()) node->disk_threads_->Start();
   return node;
 }
 
-Node::Node(const NodeConfig& config, ByteSize limit, std::unique_ptr<HostMemory> memory,
+Node::Node(const NodeConfig& config, ByteSize limit, Disk disk, std::unique_ptr<HostMemory> memory,
            std::unique_ptr<CallerResolver> callers)
     : config_(config),
       callers_(std::move(callers)),
       rpc_metrics_(&metrics_, &clock_),
       time_(&clock_, kTickAdvanceMax),
+      disk_(std::move(disk)),
+      ledger_(disk_.tier == nullptr ? nullptr : std::make_unique<TierLedger>(disk_.tier)),
+      disk_bells_(disk_.tier == nullptr
+                      ? nullptr
+                      : std::make_unique<DiskBells>(static_cast<size_t>(config.disk.read_threads))),
       waker_(&router_),
       waiter_(&waiting_, &clock_),
-      store_(std::make_unique<BlockStore>(
-          StoreOptions(config), &time_, &random_, &counters_, std::move(memory),
-          std::make_unique<LruPolicyFactory>(),
-          BlockStore::Signals{
-              .settled = [this] { waiter_.Signal(); },
-              .feed = [this](std::vector<WatcherId> watchers) { waker_.Signal(watchers); }})),
+      store_(std::make_unique<BlockStore>(StoreOptions(config), &time_, &random_, &counters_,
+                                          std::move(memory), std::make_unique<LruPolicyFactory>(),
+                                          StoreSignals(), ledger_.get())),
       in_flight_(AdmissionOptions(config), &clock_),
       node_metrics_(&metrics_, store_.get(), &counters_, &in_flight_),
       request_memory_(MemoryOptions(config)),
@@ -99,22 +126,48 @@ Node::Node(const NodeConfig& config, ByteSize limit, std::unique_ptr<HostMemory>
               .incarnation = random_.New<Incarnation>(),
               .worker_address = config.worker_address,
               .shards = static_cast<uint32_t>(config.feed_shards)},
-             config.MemoryFacts(limit), store_.get(), &in_flight_),
+             config.MemoryFacts(limit), store_.get(), &in_flight_, &counters_, disk_.tier),
       feed_messages_(store_.get(), &facts_),
       get_slots_(static_cast<uint32_t>(config.gets_max)),
       calls_({.store = store_.get(),
               .counters = &counters_,
               .hasher = &hasher_,
               .memory = &request_memory_,
-              .facts = &facts_}),
-      executor_({.name = "calls",
-                 .threads = config.executor_threads,
-                 .queue_max = static_cast<size_t>(config.executor_queue_max),
-                 .queue_bytes_max = kWaitingCallBytes.bytes()}),
+              .facts = &facts_,
+              .disk = disk_.tier != nullptr}),
+      executor_(ExecutorOptions(config, "calls", config.executor_threads)),
+      removals_(ExecutorOptions(config, "removals", kRemovalThreads)),
       service_(ServiceParts()),
       generic_(GenericParts()) {
+  if (disk_.tier != nullptr) MakeDiskThreads();
   ticker_.emplace("ticker", kTick, [this] { Tick(); });
   heartbeat_.emplace("heartbeat", config_.heartbeat, [this] { router_.Heartbeat(); });
+}
+
+BlockStore::Signals Node::StoreSignals() {
+  BlockStore::Signals signals;
+  signals.settled = [this] { waiter_.Signal(); };
+  signals.feed = [this](std::vector<WatcherId> watchers) { waker_.Signal(watchers); };
+  if (disk_bells_ == nullptr) return signals;
+  signals.spills = [this] { disk_bells_->spills().Ring(); };
+  signals.loads = [this] { disk_bells_->RingLoads(); };
+  return signals;
+}
+
+void Node::MakeDiskThreads() {
+  disk_metrics_.emplace(&metrics_, store_.get(), &counters_, disk_.tier);
+  // Says in each record which run of a node wrote it.
+  uint64_t writer = 0;
+  std::memcpy(&writer, facts_.identity().incarnation.view().data(), sizeof(writer));
+  DiskThreads::Parts parts;
+  parts.tier = disk_.tier;
+  parts.store = store_.get();
+  parts.bells = disk_bells_.get();
+  parts.clock = &clock_;
+  parts.spill = config_.disk.SpillOptions(writer);
+  parts.reclaim = config_.disk.ReclaimOptions(writer);
+  parts.load_seconds = disk_metrics_->load_seconds();
+  disk_threads_.emplace(parts);
 }
 
 CacheNodeService::Parts Node::ServiceParts() {
@@ -125,6 +178,7 @@ CacheNodeService::Parts Node::ServiceParts() {
   parts.facts = &facts_;
   parts.metrics = &rpc_metrics_;
   parts.executor = &executor_;
+  parts.removals = &removals_;
   parts.waiting = &waiting_;
   parts.waiter = &waiter_;
   parts.clock = &clock_;
@@ -192,6 +246,7 @@ Node::~Node() {
   metrics_server_ = nullptr;
   heartbeat_.reset();
   ticker_.reset();
+  disk_threads_.reset();
   AwaitPinsReleased();
 }
 
@@ -218,12 +273,14 @@ bool Node::IsIdle() const {
   const StoreStatus status = store_->Status();
   const InFlightBytes::Counts in_flight = in_flight_.counts();
   return status.leases == 0 && status.reserved_bytes == 0 && status.pins == 0 &&
-         in_flight.bytes == 0 && in_flight.waiting == 0;
+         in_flight.bytes == 0 && in_flight.waiting == 0 &&
+         (!disk_threads_.has_value() || disk_threads_->drained());
 }
 
 void Node::Drain() {
   server_->SetReady(false);
   facts_.SetDraining();
+  if (disk_threads_.has_value()) disk_threads_->Drain();
   router_.Heartbeat();
   idle_.WaitFor(config_.drain_grace);
   router_.EndAll(absl::UnavailableError("the node is draining; watch another one"));

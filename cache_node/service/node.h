@@ -15,6 +15,9 @@
 #include "absl/status/statusor.h"
 #include "cache_node/service/cache_node_service.h"
 #include "cache_node/service/counted_pin.h"
+#include "cache_node/service/disk_bells.h"
+#include "cache_node/service/disk_metrics.h"
+#include "cache_node/service/disk_threads.h"
 #include "cache_node/service/feed_messages.h"
 #include "cache_node/service/feed_router.h"
 #include "cache_node/service/feed_waker.h"
@@ -29,7 +32,9 @@
 #include "cache_node/service/rpc_metrics.h"
 #include "cache_node/service/settled_waiter.h"
 #include "cache_node/service/waiting_calls.h"
+#include "cache_node/spill/tier_ledger.h"
 #include "cache_node/store/block_store.h"
+#include "cache_node/tiers/disk/disk_tier.h"
 #include "common/base/clock.h"
 #include "common/base/guarded_time.h"
 #include "common/base/random_source.h"
@@ -53,9 +58,12 @@ class Node {
   // After the grace, calls have this long to hear their status.
   static constexpr absl::Duration kCutGrace = absl::Milliseconds(500);
 
-  // Validates, checks memory, takes the pool, listens. `callers` says who calls.
+  // Validates, checks memory, opens the disk tier, takes the pool, listens. `callers` says who
+  // calls. `disk`, where it is given, is used in place of the tier in config.disk.dir, and
+  // borrowed.
   static absl::StatusOr<std::unique_ptr<Node>> Start(const NodeConfig& config,
-                                                     std::unique_ptr<CallerResolver> callers);
+                                                     std::unique_ptr<CallerResolver> callers,
+                                                     DiskTier* disk = nullptr);
   ~Node();
 
   Node(const Node&) = delete;
@@ -69,12 +77,22 @@ class Node {
   const Metrics& metrics() const { return metrics_; }
 
   // Says that it drains, in health and feed, and refuses new reserves and leases; gives open
-  // leases, tokens and streams the grace to end; then ends the feed and cuts what is left. Once.
+  // leases, tokens and streams the grace to end, and blocks that are only in memory to be written
+  // to disk; then ends the feed and cuts what is left. Once.
   void Drain();
 
  private:
-  Node(const NodeConfig& config, ByteSize limit, std::unique_ptr<HostMemory> memory,
+  // The tier of a node: its own, or a borrowed one; none without a disk tier.
+  struct Disk {
+    std::unique_ptr<DiskTier> own;
+    DiskTier* tier = nullptr;
+  };
+
+  Node(const NodeConfig& config, ByteSize limit, Disk disk, std::unique_ptr<HostMemory> memory,
        std::unique_ptr<CallerResolver> callers);
+
+  BlockStore::Signals StoreSignals();
+  void MakeDiskThreads();
 
   absl::Status Listen();
   void Tick();
@@ -93,6 +111,9 @@ class Node {
   RpcMetrics rpc_metrics_;
   StoreCounters counters_;
   GuardedTime time_;
+  const Disk disk_;
+  const std::unique_ptr<TierLedger> ledger_;  // These two are null without a disk tier.
+  const std::unique_ptr<DiskBells> disk_bells_;
   PinCount get_pins_;
   FeedRouter router_;
   FeedWaker waker_;
@@ -101,17 +122,20 @@ class Node {
   const std::unique_ptr<BlockStore> store_;
   InFlightBytes in_flight_;
   NodeMetrics node_metrics_;
+  std::optional<DiskMetrics> disk_metrics_;
   RequestMemory request_memory_;
   NodeFacts facts_;
   FeedMessages feed_messages_;
   GetSlots get_slots_;
   NodeCalls calls_;
   Executor executor_;
+  Executor removals_;
   CacheNodeService service_;
   GenericService generic_;
   WakeEvent idle_;  // Set by the tick when there is nothing to wait for in a drain.
   std::optional<PeriodicThread> ticker_;
   std::optional<PeriodicThread> heartbeat_;
+  std::optional<DiskThreads> disk_threads_;
   std::unique_ptr<MetricsServer> metrics_server_;
   std::unique_ptr<RpcServer> server_;
 };

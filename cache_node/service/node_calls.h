@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cache_node/service/held_lease.h"
 #include "cache_node/service/lookup_plan.h"
 #include "cache_node/service/node_facts.h"
 #include "cache_node/service/request_memory.h"
@@ -33,6 +34,7 @@ class NodeCalls {
     const BlockHasher* hasher = nullptr;
     RequestMemory* memory = nullptr;
     const NodeFacts* facts = nullptr;
+    bool disk = false;  // There is a disk tier: a lookup may wait for loads.
   };
 
   explicit NodeCalls(const Parts& parts) : parts_(parts) {}
@@ -50,12 +52,14 @@ class NodeCalls {
     Caller caller;
     LookupPlan plan;
     RequestMemory::Turn turn;
+    HeldLease held;
   };
   // Checks the request. Nothing: `response` is what an earlier request with this id was answered.
   absl::StatusOr<std::optional<PendingLookup>> BeginLookup(const Caller& caller,
                                                            const v1::LookupRequest& request,
                                                            v1::LookupResponse* response);
-  // False: not `last`, and a block is on its way; nothing was counted or leased.
+  // False: not `last`, and a block is on its way; nothing was counted, and what was leased is
+  // `held`.
   bool TryLookup(PendingLookup& lookup, bool last, v1::LookupResponse* response);
 
   absl::StatusOr<LeaseId> BeginGetLease(const v1::GetLeaseRequest& request);
@@ -77,11 +81,12 @@ class NodeCalls {
   absl::Status Abort(const Caller& caller, const v1::AbortRequest& request,
                      v1::AbortResponse* response);
 
-  // Blocks for hashing.
+  // These block: for hashing, and until the disk tier remembers what is gone.
   absl::Status ReportMismatch(const Caller& caller, const v1::ReportMismatchRequest& request,
                               v1::ReportMismatchResponse* response);
   absl::Status Delete(const Caller& caller, const v1::DeleteRequest& request,
                       v1::DeleteResponse* response);
+
   absl::Status Describe(const Caller& caller, const v1::DescribeRequest& request,
                         v1::DescribeResponse* response);
 
@@ -93,6 +98,7 @@ class NodeCalls {
   };
 
   absl::Status DrainStatus() const;
+  LookupAnswer Probe(PendingLookup& lookup) const;
   absl::StatusOr<ReservePlan> MakePlan(const v1::ReserveRequest& request,
                                        const Caller& caller) const;
 

@@ -38,7 +38,11 @@ absl::StatusOr<std::optional<NodeCalls::PendingLookup>> NodeCalls::BeginLookup(
   absl::StatusOr<LookupPlan> plan =
       MakeLookupPlan(request, caller, parts_.store->FindNamespace(*fingerprint), *parts_.hasher);
   if (!plan.ok()) return plan.status();
-  PendingLookup lookup{.caller = caller, .plan = *std::move(plan), .turn = {}};
+  const uint32_t readers = plan->query.lease.has_value() ? plan->query.lease->readers : 0;
+  PendingLookup lookup{.caller = caller,
+                       .plan = *std::move(plan),
+                       .turn = {},
+                       .held = HeldLease(parts_.store, caller.tenant, readers)};
   if (request.has_lease()) {
     absl::StatusOr<RequestMemory::Turn> turn =
         parts_.memory->Begin(caller.id, request.request_id(), RequestHash("Lookup", request));
@@ -56,21 +60,35 @@ absl::StatusOr<std::optional<NodeCalls::PendingLookup>> NodeCalls::BeginLookup(
 }
 
 bool NodeCalls::TryLookup(PendingLookup& lookup, bool last, v1::LookupResponse* response) {
+  if (!last && IsPending(Probe(lookup))) return false;
   LookupQuery& query = lookup.plan.query;
-  if (!last) {
-    const std::optional<LeaseWish> lease = std::exchange(query.lease, std::nullopt);
-    const bool touch = std::exchange(query.touch, false);
-    query.counted = false;
-    const bool pending =
-        IsPending(parts_.store->Lookup(lookup.caller.tenant, lookup.plan.fingerprint, query));
-    query.counted = true;
-    query.touch = touch;
-    query.lease = lease;
-    if (pending) return false;
-  }
-  ToMessage(parts_.store->Lookup(lookup.caller.tenant, lookup.plan.fingerprint, query), response);
+  query.resume = lookup.held.id();
+  const LookupAnswer answer =
+      parts_.store->Lookup(lookup.caller.tenant, lookup.plan.fingerprint, query);
+  lookup.held.Hold(answer.lease);
+  ToMessage(answer, response);
   lookup.turn.Remember(response->SerializeAsString());
+  lookup.held.Release();
   return true;
+}
+
+LookupAnswer NodeCalls::Probe(PendingLookup& lookup) const {
+  LookupQuery& query = lookup.plan.query;
+  const std::optional<LeaseWish> lease = query.lease;
+  const bool touch = std::exchange(query.touch, false);
+  query.counted = false;
+  // What is being written needs no lease until it is there; what is loaded must not leave again
+  // before the rest of it came.
+  if (!parts_.disk) query.lease.reset();
+  query.hold_pending = query.lease.has_value();
+  query.resume = lookup.held.id();
+  LookupAnswer answer = parts_.store->Lookup(lookup.caller.tenant, lookup.plan.fingerprint, query);
+  lookup.held.Hold(answer.lease);
+  query.hold_pending = false;
+  query.counted = true;
+  query.touch = touch;
+  query.lease = lease;
+  return answer;
 }
 
 absl::StatusOr<LeaseId> NodeCalls::BeginGetLease(const v1::GetLeaseRequest& request) {

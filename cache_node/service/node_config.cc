@@ -90,6 +90,7 @@ absl::Status NodeConfig::Validate() const {
   ConfigErrors errors;
   CheckNames(*this, errors);
   CheckMemory(*this, errors);
+  disk.Check(host_memory, errors);
   CheckCalls(*this, errors);
   CheckTimes(*this, errors);
   return errors.ToStatus();

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "cache_node/service/disk_config.h"
 #include "cache_node/service/node_facts.h"
 #include "common/server/byte_size.h"
 #include "common/server/memory_sum.h"
@@ -34,6 +35,8 @@ struct NodeConfig {
   ByteSize leased_memory;    // 0: half of the pool.
   ByteSize reserved_memory;  // 0: half of the pool.
   int connections_max = 1024;
+
+  DiskConfig disk;
 
   // Calls.
   ByteSize in_flight_bytes = ByteSize::MiB(64);

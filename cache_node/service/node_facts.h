@@ -1,6 +1,6 @@
 // NodeFacts: what a node says of itself: who it is, whether it drains, how busy it is.
 //
-// Thread-safe. Borrows the store and the admission, which must outlive it.
+// Thread-safe. Borrows the store, the admission and the disk tier, which must outlive it.
 #pragma once
 
 #include <atomic>
@@ -9,6 +9,8 @@
 
 #include "cache_node/service/in_flight_bytes.h"
 #include "cache_node/store/block_store.h"
+#include "cache_node/store/store_counters.h"
+#include "cache_node/tiers/disk/disk_tier.h"
 #include "cairn/v1/cache_node.pb.h"
 #include "cairn/v1/feed.pb.h"
 #include "common/base/bytes16.h"
@@ -28,8 +30,9 @@ class NodeFacts {
     uint64_t limit_bytes = 0;
   };
 
+  // `disk` is null without a disk tier.
   NodeFacts(Identity identity, Memory memory, const BlockStore* store,
-            const InFlightBytes* in_flight);
+            const InFlightBytes* in_flight, const StoreCounters* counters, const DiskTier* disk);
 
   // Where clients reach the node. Known once it listens; calls that come before see none.
   void SetAddresses(std::vector<std::string> addresses) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -47,6 +50,8 @@ class NodeFacts {
   void FillHeartbeat(v1::Heartbeat* heartbeat) const;
 
  private:
+  // REQUIRES: there is a disk tier.
+  void FillDisk(v1::DiskReport* report) const;
   v1::DrainState drain_state() const {
     return draining() ? v1::DRAIN_STATE_DRAINING : v1::DRAIN_STATE_SERVING;
   }
@@ -55,6 +60,8 @@ class NodeFacts {
   const Memory memory_;
   const BlockStore* const store_;
   const InFlightBytes* const in_flight_;
+  const StoreCounters* const counters_;
+  const DiskTier* const disk_;
   std::atomic<bool> draining_{false};
   mutable absl::Mutex mutex_;
   std::vector<std::string> addresses_ ABSL_GUARDED_BY(mutex_);

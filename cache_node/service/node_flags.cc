@@ -26,6 +26,28 @@ ABSL_FLAG(cairn::ByteSize, reserved_memory, cairn::ByteSize(),
           "Bytes of the pool that writers may hold reserved; 0: half.");
 ABSL_FLAG(int, connections_max, 1024, "Connections that the memory sum allows for, 256 KiB each.");
 
+ABSL_FLAG(std::string, disk_dir, "",
+          "Directory of the disk tier, for this node alone; empty: no disk tier.");
+ABSL_FLAG(cairn::ByteSize, disk_bytes, cairn::ByteSize(),
+          "Bytes that the disk tier may take there. Required with --disk-dir.");
+ABSL_FLAG(cairn::ByteSize, disk_index_memory, cairn::ByteSize::MiB(256),
+          "Index of the blocks on disk, about 100 bytes a block; beyond it none is written.");
+ABSL_FLAG(std::string, spill_admission, "always",
+          "Which blocks are written to disk: always (each, as it is committed) or second-touch "
+          "(those that are used again).");
+ABSL_FLAG(int, disk_read_threads, 4, "Blocks read from disk at once.");
+ABSL_FLAG(cairn::ByteSize, spill_block_bytes, cairn::ByteSize::MiB(16),
+          "Largest block that is written to disk: memory is kept for several of that size.");
+ABSL_FLAG(cairn::ByteSize, spill_file_bytes, cairn::ByteSize(),
+          "Size of a file of blocks, the unit that leaves when the disk tier is full; 0: the "
+          "smaller of 256MiB and a sixteenth of --disk-bytes.");
+ABSL_FLAG(int, spill_file_age_ms, 1'000,
+          "Longest time that a block waits for others before its file is finished.");
+ABSL_FLAG(cairn::ByteSize, spill_pinned_bytes, cairn::ByteSize(),
+          "Bytes of the pool that are held while they are written; 0: an eighth.");
+ABSL_FLAG(cairn::ByteSize, spill_queue_bytes, cairn::ByteSize::GiB(4),
+          "Bytes of blocks that may wait to be written; those beyond it are not.");
+
 ABSL_FLAG(cairn::ByteSize, in_flight_bytes, cairn::ByteSize::MiB(64),
           "Payload admitted from the network and not yet in the pool.");
 ABSL_FLAG(int, writers_waiting_max, 2048, "Write streams that may wait for admission.");
@@ -53,6 +75,25 @@ ABSL_FLAG(int, drain_grace_ms, 10'000, "Time that open calls and leases get afte
 
 namespace cairn::node {
 
+namespace {
+
+DiskConfig DiskConfigFromFlags() {
+  DiskConfig config;
+  config.dir = absl::GetFlag(FLAGS_disk_dir);
+  config.bytes = absl::GetFlag(FLAGS_disk_bytes);
+  config.index_memory = absl::GetFlag(FLAGS_disk_index_memory);
+  config.spill_admission = absl::GetFlag(FLAGS_spill_admission);
+  config.read_threads = absl::GetFlag(FLAGS_disk_read_threads);
+  config.spill_block_bytes = absl::GetFlag(FLAGS_spill_block_bytes);
+  config.spill_file_bytes = absl::GetFlag(FLAGS_spill_file_bytes);
+  config.spill_file_age = absl::Milliseconds(absl::GetFlag(FLAGS_spill_file_age_ms));
+  config.spill_pinned_bytes = absl::GetFlag(FLAGS_spill_pinned_bytes);
+  config.spill_queue_bytes = absl::GetFlag(FLAGS_spill_queue_bytes);
+  return config;
+}
+
+}  // namespace
+
 NodeConfig ConfigFromFlags() {
   const auto ms = [](int count) { return absl::Milliseconds(count); };
   NodeConfig config;
@@ -70,6 +111,7 @@ NodeConfig ConfigFromFlags() {
   config.leased_memory = absl::GetFlag(FLAGS_leased_memory);
   config.reserved_memory = absl::GetFlag(FLAGS_reserved_memory);
   config.connections_max = absl::GetFlag(FLAGS_connections_max);
+  config.disk = DiskConfigFromFlags();
   config.in_flight_bytes = absl::GetFlag(FLAGS_in_flight_bytes);
   config.writers_waiting_max = absl::GetFlag(FLAGS_writers_waiting_max);
   config.admission_wait = ms(absl::GetFlag(FLAGS_admission_wait_ms));

@@ -113,6 +113,69 @@ TEST(NodeConfig, TermsOfTheStoreAreAsLargeAsItsPartsSay) {
   EXPECT_EQ(TermOf(config, "links of leases"), 64 * kLeaseLinkBytes.bytes());
 }
 
+NodeConfig ConfigWithDisk() {
+  NodeConfig config = GoodConfig();
+  config.disk.dir = "kv";
+  config.disk.bytes = ByteSize::GiB(10);
+  return config;
+}
+
+TEST(NodeConfig, DiskTierNeedsItsBytesSaid) {
+  NodeConfig config = ConfigWithDisk();
+  EXPECT_TRUE(config.Validate().ok());
+  config.disk.bytes = ByteSize();
+  EXPECT_THAT(Complaint(config), HasSubstr("--disk-bytes=0B: must be from 128MiB to"));
+  config.disk.bytes = ByteSize::MiB(127);
+  EXPECT_THAT(Complaint(config), HasSubstr("--disk-bytes=127MiB"));
+}
+
+TEST(NodeConfig, DiskBytesWithoutADirectoryAreAMistake) {
+  NodeConfig config = GoodConfig();
+  config.disk.bytes = ByteSize::GiB(1);
+  EXPECT_THAT(Complaint(config), HasSubstr("--disk-bytes=1GiB: must be left out without"));
+}
+
+TEST(NodeConfig, ValuesOfTheDiskTierOutOfRangeNameTheirFlags) {
+  NodeConfig config = ConfigWithDisk();
+  config.disk.spill_admission = "sometimes";
+  config.disk.index_memory = ByteSize(1);
+  config.disk.read_threads = 0;
+  config.disk.spill_block_bytes = ByteSize::GiB(1);
+  config.disk.spill_file_bytes = ByteSize::GiB(2);
+  config.disk.spill_pinned_bytes = ByteSize::GiB(1);
+  config.disk.spill_queue_bytes = ByteSize(3);
+  config.disk.spill_file_age = absl::ZeroDuration();
+  const std::string complaint = Complaint(config);
+  for (const char* part :
+       {"--spill-admission=sometimes: must be always or second-touch", "--disk-index-memory=1B",
+        "--disk-read-threads=0", "--spill-block-bytes=1GiB", "--spill-file-bytes=2GiB",
+        "--spill-pinned-bytes=1GiB", "--spill-queue-bytes=3B", "--spill-file-age-ms=0"}) {
+    EXPECT_THAT(complaint, HasSubstr(part));
+  }
+}
+
+TEST(NodeConfig, FilesOfBlocksAreASmallPartOfASmallDisk) {
+  NodeConfig config = ConfigWithDisk();
+  EXPECT_EQ(config.disk.SpillFileBytes(), ByteSize::MiB(256));
+  config.disk.bytes = ByteSize::MiB(64 + 160);
+  EXPECT_EQ(config.disk.SpillFileBytes(), ByteSize::MiB(10));
+  config.disk.spill_file_bytes = ByteSize::MiB(20);
+  EXPECT_EQ(config.disk.SpillFileBytes(), ByteSize::MiB(20));
+  EXPECT_TRUE(config.Validate().ok());
+}
+
+TEST(NodeConfig, DiskTierIsPartOfTheSum) {
+  const NodeConfig without = GoodConfig();
+  NodeConfig config = ConfigWithDisk();
+  EXPECT_EQ(TermOf(config, "disk index"), config.disk.index_memory.bytes());
+  const uint64_t tier = TermOf(config, "disk tier");
+  EXPECT_EQ(config.Memory().total().bytes(),
+            without.Memory().total().bytes() + config.disk.index_memory.bytes() + tier);
+  // One more block may be read.
+  ++config.disk.read_threads;
+  EXPECT_GE(TermOf(config, "disk tier"), tier + config.disk.spill_block_bytes.bytes());
+}
+
 TEST(NodeConfig, LeasesMayHoldHalfOfThePoolWhenNothingIsSaid) {
   NodeConfig config = GoodConfig();
   config.host_memory = ByteSize::MiB(2);

@@ -45,11 +45,11 @@ NodeConfig NodeFixture::SmallConfig() {
   return config;
 }
 
-void NodeFixture::StartNode(const NodeConfig& config) {
+void NodeFixture::StartNode(const NodeConfig& config, DiskTier* disk) {
   stub_ = nullptr;
   node_ = nullptr;
   absl::StatusOr<std::unique_ptr<Node>> node =
-      Node::Start(config, std::make_unique<InsecureCallerResolver>());
+      Node::Start(config, std::make_unique<InsecureCallerResolver>(), disk);
   ASSERT_TRUE(node.ok()) << node.status();
   node_ = *std::move(node);
   channel_ = grpc::CreateCustomChannel(node_->addresses().front(),

@@ -28,7 +28,8 @@ class NodeFixture : public ::testing::Test {
 
   // Small, on free ports. Tests that need another one change it and call StartNode.
   static NodeConfig SmallConfig();
-  void StartNode(const NodeConfig& config);
+  // `disk`: in place of a tier in a directory.
+  void StartNode(const NodeConfig& config, DiskTier* disk = nullptr);
 
   // A context whose call ends after a while whatever happens.
   static std::unique_ptr<grpc::ClientContext> Context();
