@@ -146,11 +146,12 @@ absl::Status RouterCalls::ReportOutcome(const Caller& /*caller*/,
 absl::Status RouterCalls::ListReplicas(const Caller& /*caller*/,
                                        const v1::ListReplicasRequest& /*request*/,
                                        v1::ListReplicasResponse* response) const {
+  // First: what is listed then is at least what made it ready.
+  response->set_ready(parts_.core->Ready());
   for (const ReplicaStatus& status : parts_.core->ListReplicas()) {
     ToMessage(status, response->add_replicas());
   }
   response->set_router_incarnation(std::string(parts_.core->incarnation().view()));
-  response->set_ready(parts_.core->Ready());
   for (size_t i = 0; i < parts_.followers->size(); ++i) {
     const FeedFollower& follower = *(*parts_.followers)[i];
     const FeedFollower::Status status = follower.status();

@@ -35,13 +35,6 @@ std::unique_ptr<RouterClient> NewClient(const std::string& address, const Client
   return std::make_unique<RouterClient>(options, parts);
 }
 
-// By keys, so that it needs no tokens.
-Prompt KeysOf(const NamespaceHandle& name_space, const replay::TraceRequest& request) {
-  const std::vector<uint32_t> tokens = request.prompt.Tokens();
-  const Region region{.scope = {kPublicTenant, "", ""}, .tokens = tokens, .external_ids = {}};
-  return Prompt::FromKeys(Prompt::Make(Sha256BlockHasher(), name_space, {&region, 1})->keys());
-}
-
 }  // namespace
 
 std::string ToString(const ReplicaList& list) {
@@ -188,6 +181,17 @@ replay::ReplayOptions ClusterTest::SmallBlocks() {
   return options;
 }
 
+NamespaceHandle ClusterTest::SmallBlocksNamespace() {
+  return *replay::MakeReplayNamespace(SmallBlocks().block_tokens, SmallBlocks().block_bytes);
+}
+
+Prompt ClusterTest::KeysOf(const replay::TraceRequest& request) {
+  const std::vector<uint32_t> tokens = request.prompt.Tokens();
+  const Region region{.scope = {kPublicTenant, "", ""}, .tokens = tokens, .external_ids = {}};
+  return Prompt::FromKeys(
+      Prompt::Make(Sha256BlockHasher(), SmallBlocksNamespace(), {&region, 1})->keys());
+}
+
 replay::ReplayTarget ClusterTest::Target() {
   return {.router = router_client_.get(), .node_address = "", .nodes = node_clients_.get()};
 }
@@ -200,12 +204,11 @@ std::vector<replay::TraceRequest> ClusterTest::Generate(uint64_t seed, uint64_t 
 }
 
 void ClusterTest::ExpectIndexIsListing(absl::Span<const replay::TraceRequest> requests) {
-  const NamespaceHandle name_space =
-      *replay::MakeReplayNamespace(SmallBlocks().block_tokens, SmallBlocks().block_bytes);
+  const NamespaceHandle name_space = SmallBlocksNamespace();
   int differences = 0;
   uint64_t blocks_compared = 0;
   for (const replay::TraceRequest& request : requests) {
-    const Prompt prompt = KeysOf(name_space, request);
+    const Prompt prompt = KeysOf(request);
     const absl::StatusOr<PrefixAnswer> index = asker_->LookupPrefix(name_space, prompt);
     ASSERT_TRUE(index.ok()) << index.status();
     std::map<std::string, uint32_t> indexed;

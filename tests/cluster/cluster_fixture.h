@@ -11,7 +11,9 @@
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "cairn/v1/cache_node.pb.h"
+#include "client/cpp/namespace_handle.h"
 #include "client/cpp/node_clients.h"
+#include "client/cpp/prompt.h"
 #include "client/cpp/router_client.h"
 #include "client/replay/replay_runner.h"
 #include "client/replay/trace.h"
@@ -56,6 +58,9 @@ class ClusterTest : public ::testing::Test {
 
   // Of small blocks: 64 tokens, 1 KiB.
   static replay::ReplayOptions SmallBlocks();
+  static NamespaceHandle SmallBlocksNamespace();
+  // The request's prompt, by keys: nothing of the tokens is needed any more.
+  static Prompt KeysOf(const replay::TraceRequest& request);
   replay::ReplayTarget Target();
   static std::vector<replay::TraceRequest> Generate(uint64_t seed, uint64_t requests);
 

@@ -1,6 +1,8 @@
-// One of three nodes is killed while a replay runs through them, and started again: nothing fails,
-// nothing is wrong, others take its requests at once, and afterwards all is as it was.
+// One of three nodes is killed while a replay runs through them, and started again, or stands still
+// for a while: nothing fails, nothing is wrong, others take its requests within two seconds, and
+// afterwards all is as it was.
 #include <algorithm>
+#include <iostream>
 
 #include "absl/time/clock.h"
 #include "tests/cluster/cluster_fixture.h"
@@ -15,6 +17,8 @@ constexpr char kVictimId[] = "node-1";
 constexpr size_t kPart = 300;  // Requests.
 // The contract's bound: out of routes after so long.
 constexpr absl::Duration kOutBound = absl::Seconds(2);
+// Silence is noticed by a clock that forgives late ticks.
+constexpr absl::Duration kSlack = absl::Seconds(2);
 // What the hit rate may lose over the whole story.
 constexpr double kHitRateLoss = 0.02;
 
@@ -89,7 +93,9 @@ TEST_F(NodeRestartTest, AReplayLosesNothingAndTheHitsComeBack) {
 
   RunUntil(4 * kPart);
   RunUntil(5 * kPart);
-  EXPECT_GT(replay_->HitRateSince(4 * kPart), before - kHitRateLoss);
+  const double after = replay_->HitRateSince(4 * kPart);
+  EXPECT_GT(after, before - kHitRateLoss);
+  std::cout << "hit rate " << before << " before, " << after << " after\n";
   const absl::StatusOr<replay::ReplayReport> report = replay_->Finish();
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->requests, 5 * kPart);
@@ -98,6 +104,34 @@ TEST_F(NodeRestartTest, AReplayLosesNothingAndTheHitsComeBack) {
   ASSERT_TRUE(AwaitExact());
   ExpectIndexIsListing(old_);
   ExpectIndexIsListing(new_);
+}
+
+// It stands still for longer than the router waits, and then goes on as if nothing had been.
+TEST_F(NodeRestartTest, ANodeThatStandsStillIsPassedOverAndComesBackWithWhatItHeld) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  RunUntil(kPart);
+  const uint64_t held = Describe(kVictim).blocks();
+  node(kVictim).Stop();
+  const absl::Time stopped_at = absl::Now();
+  replay_->RunUntil(kPart + kPart / 3);
+  ASSERT_TRUE(AwaitList(
+      [&](const ReplicaList& list) { return StateOfVictim(list) == v1::HOLDER_STATE_OUT; }));
+  EXPECT_LT(absl::Now() - stopped_at, kOutBound + kSlack);
+  RunUntil(kPart + kPart / 3);
+  RunUntil(2 * kPart);
+  for (const WorkOutcome& outcome : replay_->OutcomesSince(kPart + kPart / 3)) {
+    EXPECT_FALSE(TookIt(outcome));
+    EXPECT_EQ(outcome.fallbacks, 0u) << "was sent to the silent node first";
+  }
+
+  node(kVictim).Continue();
+  ASSERT_TRUE(AwaitExact());
+  EXPECT_GE(Describe(kVictim).blocks(), held);
+  const absl::StatusOr<replay::ReplayReport> report = replay_->Finish();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->failed_requests, 0u);
+  EXPECT_EQ(report->wrong_bytes, 0u);
+  ExpectIndexIsListing(old_);
 }
 
 }  // namespace

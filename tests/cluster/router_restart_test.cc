@@ -1,5 +1,7 @@
 // The router is killed while a replay runs, and started again: workers go on with the replicas that
 // they know, and the new router is not ready before its index is what the nodes say that they hold.
+#include <iostream>
+
 #include "absl/time/clock.h"
 #include "tests/cluster/cluster_fixture.h"
 #include "tests/cluster/feed_proxy.h"
@@ -86,6 +88,7 @@ TEST_F(RouterRestartTest, AReplayLosesNothingAndTheRouterIsReadyWhenItKnowsAll) 
   ASSERT_TRUE(replay_->AwaitDone(outage_begin, kSoon));
   router().Kill9();
   RunUntil(outage_begin + kPart / 6);
+  const double without = replay_->HitRateSince(outage_begin);
   const WorkOutcome last = replay_->OutcomesSince(0).back();
   EXPECT_FALSE(last.routed);
   EXPECT_TRUE(last.cached);
@@ -99,7 +102,10 @@ TEST_F(RouterRestartTest, AReplayLosesNothingAndTheRouterIsReadyWhenItKnowsAll) 
   RunUntil(3 * kPart);
   RunUntil(4 * kPart);
   EXPECT_TRUE(replay_->OutcomesSince(0).back().routed);
-  EXPECT_GT(replay_->HitRateSince(3 * kPart), before - kHitRateLoss);
+  const double after = replay_->HitRateSince(3 * kPart);
+  EXPECT_GT(after, before - kHitRateLoss);
+  std::cout << "hit rate " << before << " before, " << without << " for new requests without a "
+            << "router, " << after << " after\n";
   const absl::StatusOr<replay::ReplayReport> report = replay_->Finish();
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->requests, 4 * kPart);

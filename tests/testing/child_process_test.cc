@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // glibc 2.36 forgot this in the header itself.
@@ -112,14 +113,17 @@ bool AwaitEnd(pid_t pid) {
 
 TEST_F(ChildProcessTest, DiesWithAParentThatIsKilled) {
   const std::string pid_file = absl::StrCat(folder_, "/pid");
-  EXPECT_EXIT(
-      {
-        const auto child = ChildProcess::Start(
-            {.command = {"/bin/sleep", "100"}, .log_path = absl::StrCat(folder_, "/log")});
-        std::ofstream(pid_file) << (*child)->pid() << std::flush;
-        raise(SIGKILL);
-      },
-      ::testing::KilledBySignal(SIGKILL), "");
+  const pid_t parent = fork();
+  ASSERT_GE(parent, 0);
+  if (parent == 0) {
+    const auto child = ChildProcess::Start(
+        {.command = {"/bin/sleep", "100"}, .log_path = absl::StrCat(folder_, "/log")});
+    std::ofstream(pid_file) << (*child)->pid() << std::flush;
+    raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(parent, &status, 0), parent);
+  ASSERT_TRUE(WIFSIGNALED(status));
   pid_t pid = 0;
   std::ifstream(pid_file) >> pid;
   ASSERT_GT(pid, 0);

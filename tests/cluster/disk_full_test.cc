@@ -1,0 +1,70 @@
+// The node over a volume that fills up: it serves, says so, and writes again when there is room,
+// without a restart. Where this process may not mount one, the full disk is that of the engine's
+// own tests, by script.
+#include <sys/mount.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "tests/cluster/disk_fixture.h"
+
+namespace cairn::testing {
+namespace {
+
+class DiskFullTest : public DiskTest {
+ protected:
+  DiskFullTest() : volume_(MakeTempFolder()) {
+    mounted_ = mount("tmpfs", volume_.c_str(), "tmpfs", 0, "size=200m") == 0;
+    if (!mounted_) std::cerr << "mounting a tmpfs: " << std::strerror(errno) << "\n";
+  }
+  ~DiskFullTest() override {
+    if (mounted_) umount2(volume_.c_str(), MNT_DETACH);
+    std::error_code ignored;
+    std::filesystem::remove(volume_, ignored);
+  }
+
+  std::string filler() const { return volume_ + "/filler"; }
+  // To the last byte.
+  void Fill() const {
+    std::ofstream file(filler());
+    const std::string chunk(1 << 20, 'x');
+    while (file.write(chunk.data(), static_cast<std::streamsize>(chunk.size())).flush()) {
+    }
+  }
+
+  const std::string volume_;
+  bool mounted_ = false;
+};
+
+TEST_F(DiskFullTest, ItServesSaysSoAndWritesAgainWhenThereIsRoom) {
+  if (!mounted_) return;
+  ASSERT_NO_FATAL_FAILURE(StartDiskNode({absl::StrCat("--disk-dir=", volume_, "/disk")}));
+  ASSERT_NO_FATAL_FAILURE(PutOnDisk(1, 5));
+  Fill();
+  uint32_t number = 100;
+  while (Disk().health() != v1::DISK_HEALTH_FULL) ASSERT_NO_FATAL_FAILURE(Put(number++));
+  EXPECT_NE(Disk().reason(), "");
+
+  // Blocks are written, read, found on disk and removed meanwhile.
+  ASSERT_NO_FATAL_FAILURE(Put(1'000));
+  EXPECT_EQ(ReadPrompt(1'000).usable, kPromptBlocks);
+  for (uint32_t one = 1; one <= 5; ++one) {
+    const Read read = ReadPrompt(one);
+    EXPECT_EQ(read.usable, read.present);
+    EXPECT_EQ(read.wrong, 0u);
+  }
+  EXPECT_TRUE(client().Delete(name_space().fingerprint(), MakePrompt(1)->keys()).ok());
+  EXPECT_EQ(ReadPrompt(1).present, 0u);
+
+  std::filesystem::remove(filler());
+  ASSERT_TRUE(AwaitDisk(
+      [](const v1::DiskReport& disk) { return disk.health() == v1::DISK_HEALTH_SERVING; }));
+  ASSERT_NO_FATAL_FAILURE(PutOnDisk(2'000, 1));
+}
+
+}  // namespace
+}  // namespace cairn::testing
