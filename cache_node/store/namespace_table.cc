@@ -158,6 +158,7 @@ std::vector<PartitionIndex> NamespaceTable::Retire(NamespaceRecord* record) {
   for (const Label& label : record->labels) unsaved_.erase(label);
   std::vector<PartitionIndex> partitions;
   for (const auto& [tenant, partition] : record->partitions) partitions.push_back(partition);
+  std::sort(partitions.begin(), partitions.end());  // Not the hash map's order: runs repeat.
   record->partitions.clear();
   return partitions;
 }

@@ -37,9 +37,12 @@ TestStore::TestStore(TestStoreOptions options)
   BlockStore::Signals signals;
   signals.settled = [this] { ++settled_signals; };
   signals.feed = [this](std::vector<WatcherId>) { ++feed_signals; };
+  signals.spills = [this] { ++spill_signals; };
+  signals.loads = [this] { ++load_signals; };
   if (options.policies == nullptr) options.policies = std::make_unique<LruPolicyFactory>();
-  store = std::make_unique<BlockStore>(options.store, &time, &random, &counters, *std::move(memory),
-                                       std::move(options.policies), std::move(signals));
+  store =
+      std::make_unique<BlockStore>(options.store, &time, &random, &counters, *std::move(memory),
+                                   std::move(options.policies), std::move(signals), options.ledger);
 }
 
 Namespace TestStore::Shape(uint64_t block_bytes, const std::string& model) {
@@ -75,6 +78,12 @@ Fingerprint TestStore::Register(const Namespace& fields, const std::string& tena
   fingerprint_ = registered->fingerprint;
   maps_[fingerprint_] = store->FindPayloadMap(fingerprint_);
   return fingerprint_;
+}
+
+void TestStore::Know(const Fingerprint& fingerprint) {
+  fingerprint_ = fingerprint;
+  maps_[fingerprint] = store->FindPayloadMap(fingerprint);
+  CAIRN_CHECK(maps_[fingerprint] != nullptr);
 }
 
 KeyRules TestStore::Rules() const {

@@ -40,6 +40,7 @@ struct TestStoreOptions {
   uint64_t pool_bytes = 16 * 4096;
   const BlockHasher* hasher = nullptr;
   std::unique_ptr<EvictionPolicyFactory> policies = nullptr;
+  DurableLedger* ledger = nullptr;  // Of a disk tier.
 };
 
 class TestStore {
@@ -54,6 +55,8 @@ class TestStore {
   static Namespace ManySegments(uint32_t layers, uint32_t slices, bool optional_group);
   Fingerprint Register(const Namespace& fields, const std::string& tenant = "t",
                        const std::string& name = "");
+  // One that the store knows already, as after a restart.
+  void Know(const Fingerprint& fingerprint);
   // Default namespace of what follows.
   void Use(const Fingerprint& fingerprint) { fingerprint_ = fingerprint; }
   const Fingerprint& fingerprint() const { return fingerprint_; }
@@ -114,6 +117,8 @@ class TestStore {
   StoreCounters counters;
   std::atomic<uint64_t> settled_signals{0};
   std::atomic<uint64_t> feed_signals{0};
+  std::atomic<uint64_t> spill_signals{0};
+  std::atomic<uint64_t> load_signals{0};
   std::unique_ptr<BlockStore> store;
 
  private:

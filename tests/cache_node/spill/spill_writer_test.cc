@@ -1,0 +1,248 @@
+// Blocks go to a disk in memory under the eyes of the store: which, in what order, and what is left
+// when a write fails or a block is removed while it is written. Kills show what is durable.
+#include <gmock/gmock.h>
+
+#include "cache_node/store/scope_digest.h"
+#include "tests/cache_node/spill/disk_world.h"
+
+namespace cairn::node {
+namespace {
+
+using testing::DiskCall;
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+TEST(SpillWriterTest, WhatWasCommittedIsOnDiskAndSurvivesItsEvictionAndAKill) {
+  DiskWorld world;
+  const TestPrompt prompt = world.t().Prompt("t", 1, 6);
+  world.t().Put(prompt);
+  EXPECT_GT(world.t().spill_signals, 0u);
+  world.Spill();
+  EXPECT_EQ(world.store().Status().disk_blocks, 6u);
+  EXPECT_THAT(world.t().States(prompt), Each(BlockState::kHost));
+  world.FillHost(100);
+  EXPECT_THAT(world.t().States(prompt), Each(BlockState::kDisk));
+  EXPECT_EQ(world.t().Present(prompt), 6u);
+  EXPECT_EQ(world.counters().demoted_blocks, 6u);
+  EXPECT_EQ(world.counters().evicted_blocks, 0u);
+  world.Restart();
+  EXPECT_THAT(world.t().States(prompt), Each(BlockState::kDisk));
+  EXPECT_TRUE(world.Audit().ok()) << world.Audit();
+}
+
+TEST(SpillWriterTest, AFileIsFinishedWhenItsFirstBlockIsOldEnough) {
+  DiskWorld world;
+  world.t().Put(world.t().Prompt("t", 1, 1));
+  EXPECT_TRUE(world.StepSpill());
+  EXPECT_FALSE(world.StepSpill());
+  EXPECT_EQ(world.store().Status().disk_blocks, 0u);
+  world.t().Advance(absl::Seconds(1));
+  EXPECT_TRUE(world.StepSpill());
+  EXPECT_EQ(world.store().Status().disk_blocks, 1u);
+}
+
+TEST(SpillWriterTest, OnSecondTouchOnlyWhatIsUsedAgainIsWritten) {
+  DiskWorldOptions options;
+  options.store.disk.admission = SpillAdmission::kSecondTouch;
+  DiskWorld world(options);
+  const TestPrompt used = world.t().Prompt("t", 1, 3);
+  world.t().Put(used);
+  world.t().Put(world.t().Prompt("t", 2, 3));
+  world.Spill();
+  EXPECT_EQ(world.store().Status().disk_blocks, 0u);
+  world.t().Lookup("t", used, /*touch=*/true);
+  world.Spill();
+  EXPECT_EQ(world.store().Status().disk_blocks, 3u);
+  world.Restart();
+  EXPECT_THAT(world.t().States(used), Each(BlockState::kDisk));
+}
+
+TEST(SpillWriterTest, AQueueThatIsFullShedsAndAParentThatWasShedGoesBeforeItsChild) {
+  DiskWorldOptions options;
+  options.store.disk.spill_queue_blocks_max = 1;
+  DiskWorld world(options);
+  const TestPrompt prompt = world.t().Prompt("t", 1, 4);
+  world.t().Put(prompt);
+  EXPECT_EQ(world.store().Status().spill_queue_blocks, 1u);
+  EXPECT_EQ(world.counters().spills_shed, 3u);
+  world.Spill();
+  EXPECT_EQ(world.store().Status().disk_blocks, 1u);
+  // Uses go from the deepest block up: the deepest has the only place in the queue.
+  world.t().Lookup("t", prompt, /*touch=*/true);
+  world.Spill();
+  EXPECT_EQ(world.store().Status().disk_blocks, 4u);
+  EXPECT_TRUE(world.Audit().ok()) << world.Audit();
+}
+
+TEST(SpillWriterTest, NotMoreIsPinnedThanMayBeAndTheFileIsFinishedThen) {
+  DiskWorldOptions options;
+  options.store.disk.spilling_bytes_max = 3 * DiskWorld::kBlockBytes;
+  options.file_bytes = 1 << 20;
+  DiskWorld world(options);
+  world.t().Put(world.t().Prompt("t", 1, 9));
+  EXPECT_TRUE(world.StepSpill());
+  EXPECT_EQ(world.store().Status().pins, 3u);
+  EXPECT_TRUE(world.StepSpill());
+  EXPECT_EQ(world.store().Status().disk_blocks, 3u);
+  EXPECT_EQ(world.store().Status().pins, 0u);
+}
+
+TEST(SpillWriterTest, AWriteThatFailsLeavesBlocksInHostAndTheirNextUseTriesAgain) {
+  for (const DiskCall call : {DiskCall::kStartFile, DiskCall::kAdd, DiskCall::kFinish}) {
+    DiskWorld world;
+    const TestPrompt prompt = world.t().Prompt("t", 1, 3);
+    world.t().Put(prompt);
+    world.disk().Fail(call, absl::UnavailableError("EIO"));
+    world.Spill();
+    EXPECT_EQ(world.counters().spills_failed, 3u);
+    EXPECT_EQ(world.store().Status().disk_blocks, 0u);
+    EXPECT_EQ(world.store().Status().pins, 0u);
+    EXPECT_TRUE(world.Intact(prompt));
+    world.StepHealth();
+    world.t().Lookup("t", prompt, /*touch=*/true);
+    world.Spill();
+    EXPECT_EQ(world.store().Status().disk_blocks, 3u);
+    EXPECT_TRUE(world.Audit().ok()) << world.Audit();
+  }
+}
+
+TEST(SpillWriterTest, ADiskThatIsFullTakesWritesAgainWhenThereIsRoom) {
+  DiskWorld world;
+  const TestPrompt prompt = world.t().Prompt("t", 1, 3);
+  world.disk().SetBytesMax(100);
+  world.t().Put(prompt);
+  world.Spill();
+  EXPECT_EQ(world.disk().GetStats().health, DiskTier::Health::kFull);
+  EXPECT_TRUE(world.Intact(prompt));
+  world.disk().SetBytesMax(1 << 20);
+  world.t().Advance(absl::Seconds(10));
+  world.StepHealth();
+  world.t().Lookup("t", prompt, /*touch=*/true);
+  world.Spill();
+  EXPECT_EQ(world.store().Status().disk_blocks, 3u);
+}
+
+TEST(SpillWriterTest, ABlockDeletedWhileItsFileIsWrittenNeverComesBack) {
+  for (const DiskCall moment : {DiskCall::kAdd, DiskCall::kFinish}) {
+    DiskWorld world;
+    const TestPrompt prompt = world.t().Prompt("t", 1, 3);
+    world.t().Put(prompt);
+    bool deleted = false;
+    world.disk().SetHook([&](DiskCall call) {
+      if (call != moment || std::exchange(deleted, true)) return;
+      const auto removed = world.store().Delete("t", world.t().fingerprint(), {prompt.keys[0]});
+      ASSERT_TRUE(removed.ok()) << removed.status();
+      EXPECT_THAT(*removed, ElementsAre(true));
+    });
+    world.Spill();
+    world.disk().SetHook(nullptr);
+    ASSERT_TRUE(deleted);
+    EXPECT_EQ(world.t().States(prompt)[0], BlockState::kDeleted);
+    EXPECT_EQ(world.store().Status().disk_blocks, 2u);
+    world.Restart();
+    EXPECT_EQ(world.t().States(prompt)[0], BlockState::kNeverSeen);
+    EXPECT_EQ(world.t().States(prompt)[1], BlockState::kDisk);
+    EXPECT_TRUE(world.Audit().ok()) << world.Audit();
+  }
+}
+
+TEST(SpillWriterTest, AScopeClearedOrANamespaceRetiredWhileItIsWrittenNeverComesBack) {
+  for (const DiskCall moment : {DiskCall::kAdd, DiskCall::kFinish, DiskCall::kPutFence}) {
+    for (const bool retire : {false, true}) {
+      DiskWorld world;
+      const TestPrompt prompt = world.t().Prompt("t", 1, 3);
+      world.t().Put(prompt);
+      const auto remove = [&] {
+        const auto removed = retire ? world.store().RetireNamespace(world.t().fingerprint())
+                                    : world.store().ClearScope("t", world.t().fingerprint(),
+                                                               ScopeDigest(prompt.scope));
+        ASSERT_TRUE(removed.ok()) << removed.status();
+        EXPECT_EQ(removed->blocks, 3u);
+      };
+      bool done = false;
+      world.disk().SetHook([&](DiskCall call) {
+        if (call != moment || std::exchange(done, true)) return;
+        if (moment == DiskCall::kPutFence) {
+          world.Spill();  // While the fence is made durable: nothing of the scope is taken.
+        } else {
+          remove();
+        }
+      });
+      if (moment == DiskCall::kPutFence) remove();
+      world.Spill();
+      world.disk().SetHook(nullptr);
+      ASSERT_TRUE(done);
+      EXPECT_EQ(world.store().Status().disk_blocks, 0u);
+      world.t().Register(TestStore::Shape(DiskWorld::kBlockBytes));
+      EXPECT_EQ(world.t().Present(prompt), 0u);
+      world.Spill();
+      world.RestartBeforeRecovery();
+      world.t().Register(TestStore::Shape(DiskWorld::kBlockBytes));
+      world.Recover();
+      EXPECT_EQ(world.t().Present(prompt), 0u);
+      EXPECT_TRUE(world.Audit().ok()) << world.Audit();
+    }
+  }
+}
+
+TEST(SpillWriterTest, ARemovalThatCannotBeMadeDurableIsRefusedAndChangesNothing) {
+  DiskWorld world;
+  const TestPrompt prompt = world.PutOnDisk("t", 1, 3);
+  const Fingerprint fingerprint = world.t().fingerprint();
+  world.disk().Fail(DiskCall::kPutFence, absl::UnavailableError("EIO"), 2);
+  world.disk().Fail(DiskCall::kMarkDead, absl::UnavailableError("EIO"));
+  EXPECT_TRUE(absl::IsUnavailable(world.store().RetireNamespace(fingerprint).status()));
+  EXPECT_TRUE(absl::IsUnavailable(
+      world.store().ClearScope("t", fingerprint, ScopeDigest(prompt.scope)).status()));
+  EXPECT_TRUE(absl::IsUnavailable(world.store().Delete("t", fingerprint, prompt.keys).status()));
+  EXPECT_THAT(world.t().States(prompt), Each(BlockState::kDisk));
+  world.disk().Heal();
+  world.StepHealth();
+  const auto removed = world.store().Delete("t", fingerprint, prompt.keys);
+  ASSERT_TRUE(removed.ok()) << removed.status();
+  EXPECT_THAT(*removed, Each(true));
+  EXPECT_EQ(world.Count(prompt, BlockState::kDeleted), 3u);
+  world.Restart();
+  EXPECT_EQ(world.t().Present(prompt), 0u);
+}
+
+TEST(SpillWriterTest, AnOptionalPartThatIsNotThereIsNotWritten) {
+  DiskWorld world;
+  Namespace parts = TestStore::ManySegments(3, 2, true);
+  parts.model = "parts";
+  world.t().Register(parts);
+  const TestPrompt prompt = world.t().Prompt("t", 1, 1);
+  const auto reserved = world.t().Reserve(prompt);
+  ASSERT_TRUE(reserved.ok());
+  for (uint32_t slice = 0; slice < 2; ++slice) {
+    ASSERT_TRUE(world.t().Write("t", *reserved->token, prompt.keys[0], 0, {0, slice, 0}, 3).ok());
+    const WritePiece piece = world.t().Piece(prompt.keys[0], 0, {0, slice, 0}, 3);
+    ASSERT_TRUE(world.store().Commit("t", *reserved->token, {piece.run}).ok());
+  }
+  world.Spill();
+  world.Restart();
+  world.t().Know(world.t().Register(parts));
+  EXPECT_EQ(world.Promote(prompt).prompts[0].blocks[0].state, BlockState::kPending);
+  EXPECT_EQ(world.Load(), 1u);
+  const BlockPin pin = world.t().Pin("t", prompt.keys[0]);
+  ASSERT_TRUE(pin);
+  EXPECT_TRUE(pin.SegmentPresent(5));
+  EXPECT_FALSE(pin.SegmentPresent(6));
+  EXPECT_TRUE(world.t().Intact(pin, prompt.keys[0]));
+}
+
+TEST(SpillWriterTest, ADrainQueuesAllThatIsOnlyInHostMemory) {
+  DiskWorldOptions options;
+  options.store.disk.admission = SpillAdmission::kSecondTouch;
+  options.store.disk.spill_queue_blocks_max = 5;
+  DiskWorld world(options);
+  const TestPrompt prompt = world.t().Prompt("t", 1, 17);
+  world.t().Put(prompt);
+  while (world.store().QueueHostBlocks() > 0) world.Spill();
+  world.Spill();
+  EXPECT_EQ(world.store().Status().disk_blocks, 17u);
+  EXPECT_EQ(world.counters().spills_shed, 0u);
+}
+
+}  // namespace
+}  // namespace cairn::node
