@@ -43,7 +43,8 @@ Problem ValidateShape(const KvShape& shape) {
   if (shape.key_dim < 2 || shape.key_dim > kHeadDimMax) {
     return OutOfRange("key_dim", shape.key_dim, 2, kHeadDimMax);
   }
-  if (shape.value_dim > kHeadDimMax) return OutOfRange("value_dim", shape.value_dim, 0, kHeadDimMax);
+  if (shape.value_dim > kHeadDimMax)
+    return OutOfRange("value_dim", shape.value_dim, 0, kHeadDimMax);
   if (shape.key_dim % 2 != 0) return "key_dim " + std::to_string(shape.key_dim) + " is odd";
   if (shape.value_dim % 2 != 0) return "value_dim " + std::to_string(shape.value_dim) + " is odd";
   const bool is_integer = shape.dtype == KvDtype::kInt8 || shape.dtype == KvDtype::kInt4;

@@ -15,8 +15,7 @@ class WorkerPool {
   // Calls task(context, i) once for each i in [0, count), on any threads and in any order, and
   // returns when all calls have returned. Tasks do not wait for each other, so that one thread may
   // run them all.
-  virtual void Run(uint32_t count, void (*task)(void* context, uint32_t index),
-                   void* context) = 0;
+  virtual void Run(uint32_t count, void (*task)(void* context, uint32_t index), void* context) = 0;
 };
 
 // Runs everything on the calling thread.

@@ -17,10 +17,10 @@ namespace cairn::kernels {
 
 // All query heads at one position. It sees stored tokens at its position and before.
 struct AttentionQuery {
-  uint64_t position = 0;        // Within its sequence.
-  const void* query = nullptr;  // [query_heads][key_dim]
-  float* output = nullptr;      // [query_heads][output dim]
-  float* log_sum_exp = nullptr; // [query_heads]
+  uint64_t position = 0;         // Within its sequence.
+  const void* query = nullptr;   // [query_heads][key_dim]
+  float* output = nullptr;       // [query_heads][output dim]
+  float* log_sum_exp = nullptr;  // [query_heads]
 };
 
 // Queries over one run of stored tokens: the new positions of a sequence, which are causal among

@@ -60,6 +60,7 @@ Problem AttentionPlan::Make(const AttentionBatch& new_batch, const TileOps* new_
   segment = SegmentOf(batch.shape);
   geometry = GeometryOf(batch);
   ops = new_ops;
+  tile_tokens = uint64_t{kOctetTokens} * ops->tile_octets(geometry);
   group = batch.query_heads / batch.shape.kv_heads;
   items = 0;
   rows_max = 0;
@@ -149,8 +150,7 @@ uint32_t AttentionPlan::HeadsOf(const AttentionItem& item) const {
   return std::min(item_heads, batch.shape.kv_heads - FirstHead(item));
 }
 
-uint64_t AttentionPlan::PartialOf(const AttentionItem& item, uint32_t kv_head,
-                                  uint64_t row) const {
+uint64_t AttentionPlan::PartialOf(const AttentionItem& item, uint32_t kv_head, uint64_t row) const {
   const SequencePlan& plan = PlanOf(item);
   return plan.first_partial + (uint64_t{kv_head} * plan.rows + row) * plan.chunks;
 }

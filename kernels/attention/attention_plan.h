@@ -3,8 +3,8 @@
 // An item is one chunk of one sequence's stored tokens for a group of KV heads and up to kItemRows
 // rows of each. Heads of a page lie one after another, and memory is read fastest in its own order:
 // so a group has as many heads as leave enough items for all workers and state that stays in the
-// second-level cache. Heads do not meet, so no result depends on how they are grouped. The chunks of
-// a (sequence, head group, row group) are merged, in order, by whoever finishes the last.
+// second-level cache. Heads do not meet, so no result depends on how they are grouped. The chunks
+// of a (sequence, head group, row group) are merged, in order, by whoever finishes the last.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace cairn::kernels {
 inline constexpr uint32_t kItemBlocks = 8;
 inline constexpr uint32_t kItemRows = kItemBlocks * kBlockRows;
 inline constexpr uint64_t kItemStateBytesMax = 256 << 10;  // Unless one head has more.
-inline constexpr uint64_t kWorkerItems = 8;  // At least, where heads can still be split.
+inline constexpr uint64_t kWorkerItems = 8;       // At least, where heads can still be split.
 inline constexpr uint64_t kChunkTokensMin = 512;  // A multiple of kTileTokens.
 inline constexpr uint64_t kChunksMax = 128;       // Of one sequence; longer ones get longer chunks.
 
@@ -57,6 +57,7 @@ struct AttentionPlan {
   KvSegment segment;
   TileGeometry geometry;
   const TileOps* ops = nullptr;
+  uint64_t tile_tokens = kTileTokens;
   uint32_t group = 1;       // Query heads of a KV head.
   uint32_t item_heads = 1;  // KV heads of an item; the last group may have fewer.
   uint64_t head_groups = 1;

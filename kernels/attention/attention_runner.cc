@@ -11,8 +11,8 @@
 namespace cairn::kernels {
 namespace {
 
-// Runs of items that a strand takes at once: short enough to share the work evenly, long enough that
-// the first tile, which nothing prefetched, does not matter.
+// Runs of items that a strand takes at once: short enough to share the work evenly, long enough
+// that the first tile, which nothing prefetched, does not matter.
 constexpr uint64_t kRunsOfWorker = 8;
 
 const TileOps* OpsFor(CpuPath path, const AttentionBatch& batch) {

@@ -14,23 +14,23 @@ constexpr uint64_t kOctetMask = (uint64_t{1} << kOctetTokens) - 1;
 
 uint64_t PadToLine(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Bits [begin, end) of the 64 that stand for tokens [first, first + 64).
-uint64_t RangeBits(uint64_t begin, uint64_t end, uint64_t first) {
+// Bits [begin, end) of those that stand for tokens [first, first + count).
+uint64_t RangeBits(uint64_t begin, uint64_t end, uint64_t first, uint64_t count) {
   const uint64_t low = begin > first ? begin - first : 0;
-  const uint64_t high = end > first ? std::min<uint64_t>(end - first, kTileTokens) : 0;
+  const uint64_t high = end > first ? std::min(end - first, count) : 0;
   if (low >= high) return 0;
-  const uint64_t upto = high == kTileTokens ? ~uint64_t{0} : (uint64_t{1} << high) - 1;
+  const uint64_t upto = high == 64 ? ~uint64_t{0} : (uint64_t{1} << high) - 1;
   return upto & ~((uint64_t{1} << low) - 1);
 }
 
-uint64_t VisibleBits(const Visibility& seen, uint64_t first) {
-  return RangeBits(0, seen.sink_end, first) | RangeBits(seen.begin, seen.end, first);
+uint64_t VisibleBits(const Visibility& seen, uint64_t first, uint64_t count) {
+  return RangeBits(0, seen.sink_end, first, count) | RangeBits(seen.begin, seen.end, first, count);
 }
 
-// The next tile at or after `token` with a token that is seen, or `end`.
-uint64_t NextSeenTile(const Visibility& seen, uint64_t token, uint64_t end) {
+// The next tile of `count` tokens at or after `token` with a token that is seen, or `end`.
+uint64_t NextSeenTile(const Visibility& seen, uint64_t token, uint64_t count, uint64_t end) {
   if (token < seen.sink_end) return token;
-  const uint64_t next = std::max(token, seen.begin / kTileTokens * kTileTokens);
+  const uint64_t next = std::max(token, seen.begin / count * count);
   return next < std::min(end, seen.end) ? next : end;
 }
 
@@ -90,12 +90,13 @@ bool AttentionStrand::NextPlace(const AttentionPlan& plan, Cursor* cursor, Place
   const SequencePlan& sequence = plan.PlanOf(cursor->item);
   const uint64_t begin = sequence.ChunkBegin(cursor->item.chunk);
   const uint64_t end = begin + sequence.chunk_tokens;
-  if (!cursor->inside) cursor->token = NextSeenTile(sequence.seen, begin, end);
+  if (!cursor->inside) cursor->token = NextSeenTile(sequence.seen, begin, plan.tile_tokens, end);
   place->item = cursor->item;
   place->token = cursor->token;
-  place->seen = VisibleBits(sequence.seen, cursor->token);
+  place->seen = VisibleBits(sequence.seen, cursor->token, plan.tile_tokens);
   place->begins_item = !cursor->inside;
-  cursor->token = NextSeenTile(sequence.seen, cursor->token + kTileTokens, end);
+  cursor->token =
+      NextSeenTile(sequence.seen, cursor->token + plan.tile_tokens, plan.tile_tokens, end);
   place->ends_item = cursor->token >= end;
   cursor->inside = !place->ends_item;
   Locate(plan, place);
@@ -106,7 +107,7 @@ bool AttentionStrand::NextPlace(const AttentionPlan& plan, Cursor* cursor, Place
 void AttentionStrand::Locate(const AttentionPlan& plan, Place* place) const {
   const uint64_t page_tokens = plan.batch.shape.page_tokens;
   const KvPage* pages = plan.batch.sequences[place->item.sequence].pages;
-  for (uint32_t o = 0; o < kTileOctets; ++o) {
+  for (uint32_t o = 0; o < plan.tile_tokens / kOctetTokens; ++o) {
     const uint64_t token = place->token + uint64_t{o} * kOctetTokens;
     const uint64_t slot = token % page_tokens;
     place->segments[o] = nullptr;
@@ -135,7 +136,7 @@ void AttentionStrand::PointAt(const AttentionPlan& plan, const Place& place, uin
   const uint64_t row_bytes = RowBytes(shape.dtype, is_keys ? shape.key_dim : shape.value_dim);
   const uint64_t tile = (is_keys ? plan.segment.key : plan.segment.value) +
                         uint64_t{kv_head} * shape.page_tokens * row_bytes;
-  for (uint32_t o = 0; o < kTileOctets; ++o) {
+  for (uint32_t o = 0; o < plan.tile_tokens / kOctetTokens; ++o) {
     const std::byte* segment = place.segments[o];
     (*octets)[o] = segment == nullptr ? zeros_ : segment + tile + place.slots[o] * row_bytes;
   }
@@ -143,7 +144,7 @@ void AttentionStrand::PointAt(const AttentionPlan& plan, const Place& place, uin
 
 void AttentionStrand::Gather(const AttentionPlan& plan, const Place& place, uint32_t kv_head,
                              Part part) {
-  for (uint32_t o = 0; o < kTileOctets; ++o) {
+  for (uint32_t o = 0; o < plan.tile_tokens / kOctetTokens; ++o) {
     const bool is_seen = ((place.seen >> (o * kOctetTokens)) & kOctetMask) != 0;
     if (is_seen && place.segments[o] == nullptr) GatherOctet(plan, place, kv_head, part, o);
   }
@@ -181,7 +182,7 @@ void AttentionStrand::FillScales(const AttentionPlan& plan, const Place& place, 
   const uint64_t scales = is_keys ? plan.segment.key_scales : plan.segment.value_scales;
   float* const to = is_keys ? tile_.key_scales : tile_.value_scales;
   const bool by_head = shape.scales == KvScales::kPerHead;
-  for (uint32_t o = 0; o < kTileOctets; ++o) {
+  for (uint32_t o = 0; o < plan.tile_tokens / kOctetTokens; ++o) {
     float* const octet = to + o * kOctetTokens;
     const uint64_t first_row = uint64_t{kv_head} * shape.page_tokens + place.slots[o];
     if (place.segments[o] != nullptr && !by_head) {
@@ -209,12 +210,12 @@ void AttentionStrand::FillVisible(const AttentionPlan& plan, const Place& place)
   const uint64_t tokens = 64 - static_cast<uint64_t>(__builtin_clzll(place.seen));
   const uint64_t octets = (tokens + kOctetTokens - 1) / kOctetTokens;
   tile_.octets = static_cast<uint32_t>((octets + kOctetStep - 1) / kOctetStep * kOctetStep);
-  tile_.all_visible = VisibleBits(all_see_, place.token) == ~uint64_t{0};
+  tile_.all_visible = VisibleBits(all_see_, place.token, plan.tile_tokens) ==
+                      RangeBits(0, plan.tile_tokens, 0, plan.tile_tokens);
   if (tile_.all_visible) return;
   for (uint64_t row = 0; row < rows_; ++row) {
-    visible_[row] = VisibleBits(row_sees_[row], place.token);
+    visible_[row] = VisibleBits(row_sees_[row], place.token, plan.tile_tokens);
   }
-  (void)plan;
 }
 
 void AttentionStrand::BeginItem(const AttentionPlan& plan, const AttentionItem& item) {
@@ -262,15 +263,14 @@ void AttentionStrand::PackHead(const AttentionPlan& plan, const AttentionItem& i
     block.scores = reinterpret_cast<float*>(scores);
     block.output = reinterpret_cast<float*>(scores + PadToLine(ScoreBytes(block_rows)));
     for (uint32_t r = 0; r < block.rows; ++r) {
-      block.query_rows[r] = plan.QueryRowOf(item.sequence, plan.FirstHead(item) + head,
-                                            item.FirstRow() + first + r);
+      block.query_rows[r] =
+          plan.QueryRowOf(item.sequence, plan.FirstHead(item) + head, item.FirstRow() + first + r);
     }
     plan.ops->pack(geometry, &block);
   }
 }
 
-void AttentionStrand::AttendTile(const AttentionPlan& plan, const Place& place,
-                                 const Place* next) {
+void AttentionStrand::AttendTile(const AttentionPlan& plan, const Place& place, const Place* next) {
   const TileGeometry& geometry = plan.geometry;
   const uint32_t first_head = plan.FirstHead(place.item);
   const bool has_values = !geometry.values_in_keys;

@@ -28,7 +28,7 @@ class AttentionStrand {
  private:
   enum class Part { kKeys, kValues };
 
-  // Tokens [token, token + kTileTokens) of an item's sequence.
+  // Tokens [token, token + tile_tokens) of an item's sequence.
   struct Place {
     AttentionItem item;
     uint64_t token = 0;

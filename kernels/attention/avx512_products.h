@@ -25,7 +25,8 @@ inline __m512 DotPairs(__m512 sum, __m512i a, __m512i b) {
 
 // a's and b's sums of adjacent lanes, interleaved.
 inline __m512 AddAdjacent(__m512 a, __m512 b) {
-  return _mm512_add_ps(_mm512_mask_moveldup_ps(a, 0xaaaa, b), _mm512_mask_movehdup_ps(b, 0x5555, a));
+  return _mm512_add_ps(_mm512_mask_moveldup_ps(a, 0xaaaa, b),
+                       _mm512_mask_movehdup_ps(b, 0x5555, a));
 }
 
 inline __m512 AddPairs(__m512 a, __m512 b) {
@@ -87,8 +88,8 @@ inline void DotOctet(const std::byte* key, int64_t stride, __m512i query, __m512
   sums[7] = DotPairs(sums[7], Repeat<R>(key + 7 * stride), query);
 }
 
-// What a product prefetches: octets in order, as many bytes of numbers as it reads itself. Codes are
-// shorter than numbers, so only each `stride`-th of its steps (a power of two) prefetches.
+// What a product prefetches: octets in order, as many bytes of numbers as it reads itself. Codes
+// are shorter than numbers, so only each `stride`-th of its steps (a power of two) prefetches.
 struct Ahead {
   const std::byte* const* octets = nullptr;  // Null: nothing.
   int64_t stride = 1;
@@ -193,9 +194,8 @@ inline void AddOctet(const std::byte* row, int64_t row_bytes, const uint32_t* we
 // output = output * shrink + weights by values, for rows [kFirst, kFirst + kRows) of R: 32 columns
 // are two vectors, as unpacking orders them; kColumns times 32 are done at once.
 template <int R, int kFirst, int kRows, int kColumns>
-void WeightsByValues(const Octets& values, const Ahead& ahead, uint32_t octets,
-                     int64_t row_bytes, const uint32_t* weights, const float* shrink,
-                     float* output, int64_t columns) {
+void WeightsByValues(const Octets& values, const Ahead& ahead, uint32_t octets, int64_t row_bytes,
+                     const uint32_t* weights, const float* shrink, float* output, int64_t columns) {
   const int64_t passes = columns / (32 * kColumns);
   for (int64_t pass = 0; pass < passes; ++pass, output += 32 * kColumns) {
     __m512 sums[kRows][2 * kColumns];
@@ -215,9 +215,8 @@ void WeightsByValues(const Octets& values, const Ahead& ahead, uint32_t octets,
         line = ahead.octets[piece / passes] +
                piece % passes * (8 / ahead.stride) * kColumns * kLineBytes;
       }
-      AddOctet<R, kFirst, kRows, kColumns>(values[o] + pass * kColumns * kLineBytes,
-                                           row_bytes, weights + o * 4 * R, line, ahead.stride,
-                                           sums);
+      AddOctet<R, kFirst, kRows, kColumns>(values[o] + pass * kColumns * kLineBytes, row_bytes,
+                                           weights + o * 4 * R, line, ahead.stride, sums);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {

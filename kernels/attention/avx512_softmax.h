@@ -87,8 +87,8 @@ inline __mmask16 VisibleLanes(const RowBlock& block, uint32_t k) {
   return static_cast<__mmask16>(lanes);
 }
 
-// Dot products to logits in units of ln 2, minus infinity where nothing is seen; returns the most of
-// each row.
+// Dot products to logits in units of ln 2, minus infinity where nothing is seen; returns the most
+// of each row.
 template <int R>
 __m512 Logits(const TileGeometry& geometry, const Tile& tile, const RowBlock& block,
               float* scores) {
@@ -116,9 +116,9 @@ template <int R>
 void Weights(const TileGeometry& geometry, const Tile& tile, const float* scores, __m512 most,
              __m512* sum, uint32_t* weights) {
   const uint32_t vectors = tile.octets * R / 2;
-  const __m512i interleave = _mm512_set_epi16(
-      31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19,
-      3, 18, 2, 17, 1, 16, 0);
+  const __m512i interleave =
+      _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                       21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   for (uint32_t k = 0; k < vectors; k += 2) {
     __m512 p0 = Exp2(_mm512_sub_ps(_mm512_load_ps(scores + k * 16), most));
     __m512 p1 = Exp2(_mm512_sub_ps(_mm512_load_ps(scores + k * 16 + 16), most));

@@ -11,9 +11,8 @@
   "avx,avx2,fma,f16c,avx512f,avx512cd,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bf16"
 
 #if defined(__clang__)
-#define CAIRN_AVX512_ATTRIBUTE(features)                                                   \
-  CAIRN_AVX512_PRAGMA(clang attribute push(__attribute__((target(features))), \
-                                           apply_to = function))
+#define CAIRN_AVX512_ATTRIBUTE(features) \
+  CAIRN_AVX512_PRAGMA(clang attribute push(__attribute__((target(features))), apply_to = function))
 #define CAIRN_AVX512_BEGIN CAIRN_AVX512_ATTRIBUTE(CAIRN_AVX512_FEATURES)
 #define CAIRN_AVX512_END CAIRN_AVX512_PRAGMA(clang attribute pop)
 #else

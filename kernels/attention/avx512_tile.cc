@@ -24,6 +24,11 @@ bool Does(const TileGeometry& geometry) {
   return is_narrow && geometry.key_dim % kDimStep == 0 && geometry.value_dim % kDimStep == 0;
 }
 
+// What is fetched ahead should not crowd out what is at hand; codes are shorter.
+uint32_t OctetsOfTile(const TileGeometry& geometry) {
+  return geometry.dtype == KvDtype::kBfloat16 ? kTileOctets / 2 : kTileOctets;
+}
+
 bool IsStaged(const TileGeometry& geometry) { return geometry.dtype != KvDtype::kBfloat16; }
 
 // bfloat16 queries are used as they are; others become the sum of two bfloat16 numbers, exact for
@@ -74,8 +79,7 @@ void Pack(const TileGeometry& geometry, RowBlock* block) {
     for (uint32_t begin = 0; begin < dim; begin += kDimStep) {
       uint16_t high[kDimStep], low[kDimStep];
       for (uint32_t d = 0; d < kDimStep; ++d) {
-        const float value =
-            DecodeElement(geometry.query_dtype, block->query_rows[row], begin + d);
+        const float value = DecodeElement(geometry.query_dtype, block->query_rows[row], begin + d);
         high[d] = Bfloat16OfFloat(value);
         low[d] = Bfloat16OfFloat(value - FloatOfBfloat16(high[d]));
       }
@@ -226,7 +230,7 @@ CAIRN_AVX512_END
 namespace cairn::kernels {
 namespace {
 
-constexpr TileOps kOps = {"avx512_bf16", Does, Pack, Begin, Score, Add, Finish};
+constexpr TileOps kOps = {"avx512_bf16", Does, OctetsOfTile, Pack, Begin, Score, Add, Finish};
 
 // Whether the processor has them and the system saves their registers.
 bool HasAvx512Bf16() {

@@ -6,8 +6,8 @@
 namespace cairn::kernels {
 namespace {
 
-void MergeRow(const PartialResult* parts, uint64_t count, uint64_t row, uint64_t dim,
-              float* output, float* log_sum_exp) {
+void MergeRow(const PartialResult* parts, uint64_t count, uint64_t row, uint64_t dim, float* output,
+              float* log_sum_exp) {
   float most = -INFINITY;
   for (uint64_t i = 0; i < count; ++i) most = std::max(most, parts[i].log_sum_exp[row]);
   float sum = 0;

@@ -34,7 +34,8 @@ struct Bfloat16Decoder {
 struct Float16Decoder {
   Vector operator()(const std::byte* codes, uint64_t i) const {
     const hn::Rebind<hwy::float16_t, Floats> narrow;
-    return hn::PromoteTo(Floats(), hn::LoadU(narrow, reinterpret_cast<const hwy::float16_t*>(codes) + i));
+    return hn::PromoteTo(Floats(),
+                         hn::LoadU(narrow, reinterpret_cast<const hwy::float16_t*>(codes) + i));
   }
 };
 
@@ -56,7 +57,8 @@ struct Float8Decoder {
   Vector operator()(const std::byte* codes, uint64_t i) const {
     const hn::Rebind<uint8_t, Floats> narrow;
     const Uints d;
-    const auto code = hn::PromoteTo(d, hn::LoadU(narrow, reinterpret_cast<const uint8_t*>(codes) + i));
+    const auto code =
+        hn::PromoteTo(d, hn::LoadU(narrow, reinterpret_cast<const uint8_t*>(codes) + i));
     const auto magnitude = hn::And(code, hn::Set(d, 0x7fu));
     const auto sign = hn::ShiftLeft<24>(hn::And(code, hn::Set(d, 0x80u)));
     // 2^120 makes up for the difference of the biases; a subnormal becomes normal.
@@ -70,23 +72,23 @@ struct Float8Decoder {
 
 // One row of `dim` elements to float32.
 template <class Decoder>
-void DecodeRowWith(KvDtype dtype, const std::byte* codes, uint32_t dim, float* out) {
+void DecodeRowWith(KvDtype dtype, const std::byte* codes, uint64_t dim, float* out) {
   const Decoder decode;
-  const uint32_t lanes = static_cast<uint32_t>(hn::Lanes(Floats()));
-  uint32_t d = 0;
+  const uint64_t lanes = hn::Lanes(Floats());
+  uint64_t d = 0;
   for (; d + lanes <= dim; d += lanes) hn::StoreU(decode(codes, d), Floats(), out + d);
   for (; d < dim; ++d) out[d] = DecodeElement(dtype, codes, d);
 }
 
-inline void DecodeInt4Row(const std::byte* codes, uint32_t dim, float* out) {
-  for (uint32_t d = 0; d < dim; d += 2) {
+inline void DecodeInt4Row(const std::byte* codes, uint64_t dim, float* out) {
+  for (uint64_t d = 0; d < dim; d += 2) {
     const int32_t byte = static_cast<int32_t>(codes[d / 2]);
     out[d] = static_cast<float>(((byte & 0xf) ^ 8) - 8);
     out[d + 1] = static_cast<float>((byte >> 4 ^ 8) - 8);
   }
 }
 
-inline void DecodeRow(KvDtype dtype, const std::byte* codes, uint32_t dim, float* out) {
+inline void DecodeRow(KvDtype dtype, const std::byte* codes, uint64_t dim, float* out) {
   switch (dtype) {
     case KvDtype::kFloat16:
       return DecodeRowWith<Float16Decoder>(dtype, codes, dim, out);

@@ -160,13 +160,12 @@ void WeightsByColumns(const Rows& values, uint32_t octets, uint64_t column, cons
 #pragma GCC unroll 8
     for (int c = 0; c < kColumns; ++c) {
       const float* from = output + static_cast<uint64_t>(r) * output_stride + column;
-      sums[r][c] = hn::Mul(hn::Load(d, from + static_cast<uint64_t>(c) * lanes),
-                           hn::Set(d, shrink[r]));
+      sums[r][c] =
+          hn::Mul(hn::Load(d, from + static_cast<uint64_t>(c) * lanes), hn::Set(d, shrink[r]));
     }
   }
   for (uint32_t t = 0; t < octets * kOctetTokens; ++t) {
-    const float* row =
-        values.octets[t / kOctetTokens] + t % kOctetTokens * values.stride + column;
+    const float* row = values.octets[t / kOctetTokens] + t % kOctetTokens * values.stride + column;
     Vector value[kColumns];
 #pragma GCC unroll 8
     for (int c = 0; c < kColumns; ++c) {

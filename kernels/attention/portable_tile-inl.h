@@ -38,6 +38,8 @@ inline float* StagedValues(const TileGeometry& geometry, std::byte* scratch) {
 
 inline bool Does(const TileGeometry&) { return true; }
 
+inline uint32_t OctetsOfTile(const TileGeometry&) { return kTileOctets; }
+
 inline void Pack(const TileGeometry& geometry, RowBlock* block) {
   const uint32_t padded = PaddedDim(geometry.key_dim);
   float* const queries = reinterpret_cast<float*>(block->queries);
@@ -145,7 +147,8 @@ inline void Finish(const TileGeometry& geometry, const RowBlock& block, uint32_t
   *log_sum_exp = is_empty ? -INFINITY : block.max[row] * 0.693147181f + std::log(sum);
 }
 
-inline constexpr TileOps kOps = {HWY_STR(HWY_NAMESPACE), Does, Pack, Begin, Score, Add, Finish};
+inline constexpr TileOps kOps = {
+    HWY_STR(HWY_NAMESPACE), Does, OctetsOfTile, Pack, Begin, Score, Add, Finish};
 
 }  // namespace cairn::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

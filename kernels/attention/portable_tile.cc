@@ -2,9 +2,8 @@
 
 // The baseline and two that matter: each target compiles all of it once more. The scalable ones
 // have no vectors of a size known to the compiler.
-#define HWY_DISABLED_TARGETS                                                                 \
-  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | \
-   HWY_RVV)
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/attention/portable_tile.cc"
 #include <hwy/foreach_target.h>
@@ -16,6 +15,12 @@
 
 #if HWY_ONCE
 namespace cairn::kernels {
+
+HWY_EXPORT(DecodeRow);
+
+void PortableDecode(KvDtype dtype, const std::byte* codes, uint64_t count, float* values) {
+  HWY_DYNAMIC_DISPATCH(DecodeRow)(dtype, codes, count, values);
+}
 
 const TileOps* PortableTileOps(CpuPath path) {
   if (path == CpuPath::kBaseline) return &HWY_STATIC_DISPATCH(kOps);

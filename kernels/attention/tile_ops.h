@@ -1,8 +1,9 @@
 // TileOps: what one instruction set brings to paged attention, one tile of one KV head at a time.
 //
-// The runner cuts sequences into tiles of 64 tokens and query rows (query heads of one KV head's
-// group, over all queries) into blocks of at most 16; ops keep an online softmax for each block. All
-// memory is the caller's; ops allocate nothing and keep no state, so they are thread-safe.
+// The runner cuts sequences into tiles of up to 64 tokens and query rows (query heads of one KV
+// head's group, over all queries) into blocks of at most 16; ops keep an online softmax for each
+// block. All memory is the caller's; ops allocate nothing and keep no state, so they are
+// thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ namespace cairn::kernels {
 inline constexpr uint32_t kOctetTokens = 8;
 inline constexpr uint32_t kTileOctets = 8;
 inline constexpr uint32_t kOctetStep = 4;
-inline constexpr uint32_t kTileTokens = kOctetTokens * kTileOctets;
+inline constexpr uint32_t kTileTokens = kOctetTokens * kTileOctets;  // At most.
 inline constexpr uint32_t kBlockRows = 16;
 
 // What stays the same for a whole batch.
@@ -35,11 +36,11 @@ using Octets = const std::byte* [kTileOctets];
 
 struct Tile {
   Octets keys;
-  Octets values;              // Latent: unused.
-  Octets ahead;               // What will be read next, to prefetch meanwhile; any addresses.
+  Octets values;  // Latent: unused.
+  Octets ahead;   // What will be read next, to prefetch meanwhile; any addresses.
   bool has_ahead = false;
-  uint32_t octets = 0;        // A multiple of kOctetStep; those behind are not looked at.
-  bool all_visible = false;   // Every row sees every token of the octets.
+  uint32_t octets = 0;       // A multiple of kOctetStep; those behind are not looked at.
+  bool all_visible = false;  // Every row sees every token of the octets.
   alignas(64) float key_scales[kTileTokens];  // Finite where no row sees.
   alignas(64) float value_scales[kTileTokens];
 };
@@ -57,12 +58,12 @@ constexpr uint32_t PaddedDim(uint32_t dim) { return (dim + 15) / 16 * 16; }
 // Up to kBlockRows rows; memory aligned to 64 bytes, in the order that the ops like.
 struct RowBlock {
   uint32_t rows = 0;
-  bool is_first = false;                // Of its KV head: it stages and prefetches for all.
-  const void* query_rows[kBlockRows];   // [key_dim] of query_dtype each.
-  const uint64_t* visible = nullptr;    // [rows]; bit t: the row sees token t of the tile.
-  std::byte* queries = nullptr;         // QueryBytes
-  float* scores = nullptr;              // ScoreBytes
-  float* output = nullptr;              // OutputBytes
+  bool is_first = false;               // Of its KV head: it stages and prefetches for all.
+  const void* query_rows[kBlockRows];  // [key_dim] of query_dtype each.
+  const uint64_t* visible = nullptr;   // [rows]; bit t: the row sees token t of the tile.
+  std::byte* queries = nullptr;        // QueryBytes
+  float* scores = nullptr;             // ScoreBytes
+  float* output = nullptr;             // OutputBytes
   alignas(64) float max[kBlockRows];
   alignas(64) float sum[kBlockRows];
 };
@@ -90,6 +91,9 @@ struct TileOps {
 
   // Whether the ops do this geometry at all.
   bool (*does)(const TileGeometry& geometry);
+
+  // Octets of a tile: a multiple of kOctetStep that divides kTileOctets.
+  uint32_t (*tile_octets)(const TileGeometry& geometry);
 
   // Packs the block's query rows.
   void (*pack)(const TileGeometry& geometry, RowBlock* block);

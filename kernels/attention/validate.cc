@@ -64,8 +64,8 @@ Problem ValidateQueries(const AttentionBatch& batch, const AttentionSequence& se
   if (sequence.query_count > 0 && sequence.queries == nullptr) return "queries is null";
   const uint64_t group = batch.query_heads / batch.shape.kv_heads;
   if (sequence.query_count > kQueriesPerKvHeadMax / group) {
-    return Number(sequence.query_count) + " queries of " + Number(group) +
-           " heads are more than " + Number(kQueriesPerKvHeadMax) + " a KV head";
+    return Number(sequence.query_count) + " queries of " + Number(group) + " heads are more than " +
+           Number(kQueriesPerKvHeadMax) + " a KV head";
   }
   for (uint64_t i = 0; i < sequence.query_count; ++i) {
     const AttentionQuery& query = sequence.queries[i];

@@ -1,0 +1,76 @@
+#include "kernels/copy_digest.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "kernels/byte_hash.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace cairn::kernels {
+namespace {
+
+// Small enough to be in the nearest cache still when it is read for the second time.
+constexpr uint64_t kPieceBytes = 8 << 10;
+constexpr uint64_t kLineBytes = 64;
+
+#if defined(__x86_64__)
+
+// SSE2 is in every x86-64; four of its stores fill a line as one of AVX-512 does.
+void StreamLines(std::byte* to, const std::byte* from, uint64_t bytes) {
+  for (uint64_t i = 0; i < bytes; i += kLineBytes) {
+    const __m128i* const line = reinterpret_cast<const __m128i*>(from + i);
+    __m128i* const out = reinterpret_cast<__m128i*>(to + i);
+    const __m128i a = _mm_loadu_si128(line), b = _mm_loadu_si128(line + 1);
+    const __m128i c = _mm_loadu_si128(line + 2), d = _mm_loadu_si128(line + 3);
+    _mm_stream_si128(out, a);
+    _mm_stream_si128(out + 1, b);
+    _mm_stream_si128(out + 2, c);
+    _mm_stream_si128(out + 3, d);
+  }
+}
+
+void FinishStreaming() { _mm_sfence(); }
+
+#else
+
+void StreamLines(std::byte* to, const std::byte* from, uint64_t bytes) {
+  std::memcpy(to, from, bytes);
+}
+
+void FinishStreaming() {}
+
+#endif
+
+}  // namespace
+
+uint64_t CopyAndHash(void* to, const void* from, uint64_t bytes, uint64_t seed) {
+  std::byte* out = static_cast<std::byte*>(to);
+  const std::byte* in = static_cast<const std::byte*>(from);
+  if (bytes < kStreamBytesMin) {
+    if (bytes > 0) std::memcpy(out, in, bytes);
+    return ByteHash64(in, bytes, seed);
+  }
+  ByteHasher hasher(seed);
+  // Up to the first whole line of `to`, which streaming stores need.
+  const uint64_t address = reinterpret_cast<uintptr_t>(out);
+  const uint64_t head = (kLineBytes - address % kLineBytes) % kLineBytes;
+  std::memcpy(out, in, head);
+  hasher.Update(in, head);
+  uint64_t done = head;
+  while (bytes - done >= kLineBytes) {
+    const uint64_t piece = std::min(kPieceBytes, (bytes - done) / kLineBytes * kLineBytes);
+    hasher.Update(in + done, piece);
+    StreamLines(out + done, in + done, piece);
+    done += piece;
+  }
+  std::memcpy(out + done, in + done, bytes - done);
+  hasher.Update(in + done, bytes - done);
+  FinishStreaming();
+  return hasher.Digest();
+}
+
+}  // namespace cairn::kernels

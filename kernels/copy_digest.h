@@ -1,0 +1,15 @@
+// Copying bytes and hashing them in one pass.
+#pragma once
+
+#include <cstdint>
+
+namespace cairn::kernels {
+
+// Copies `bytes` from `from` to `to` (which do not overlap) and returns ByteHash64 of them with
+// `seed`. Runs of kStreamBytesMin and more are written past the caches: for blocks that go to a
+// pool or out of it, not for bytes that the caller reads next. Thread-safe.
+uint64_t CopyAndHash(void* to, const void* from, uint64_t bytes, uint64_t seed);
+
+inline constexpr uint64_t kStreamBytesMin = 256 << 10;
+
+}  // namespace cairn::kernels
