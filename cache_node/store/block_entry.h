@@ -63,6 +63,7 @@ struct BlockEntry {
   NamespaceRecord* name_space = nullptr;
   uint64_t epoch = 0;  // Of the namespace, when reserved.
   Life life = Life::kReserved;
+  bool from_disk = false;  // It was loaded, and not used since.
   uint32_t depth = 0;
   absl::Time reserved_at;
   UseStamp stamp = 0;
@@ -97,9 +98,8 @@ struct BlockEntry {
   BlockEntry* scope_previous = nullptr;
   BlockEntry* scope_next = nullptr;
 
-  DiskHandle disk = 0;     // Where it is on disk too.
-  bool from_disk = false;  // It was loaded, and not used since.
-  bool spilling = false;   // A mover is writing it.
+  DiskHandle disk = 0;    // Where it is on disk too.
+  bool spilling = false;  // A mover is writing it.
   EntryQueue* queue = nullptr;
   BlockEntry* queue_previous = nullptr;
   BlockEntry* queue_next = nullptr;

@@ -39,6 +39,7 @@ std::vector<SpillTask> BlockStore::TakeSpills(size_t blocks_max, uint64_t bytes_
     task.pin = BlockPin(this, entry, state_->slots.Bytes(*entry));
     tasks.push_back(std::move(task));
   }
+  if (steps == 0) state_->spills_queued = true;  // It stopped only to let others in.
   return tasks;
 }
 

@@ -98,10 +98,11 @@ bool FileRemoval::Step(StoreState* state) {
   return false;
 }
 
-const RecoveryOperation::Home& RecoveryOperation::HomeOf(StoreState* state, uint32_t scope_index) {
+RecoveryOperation::Home& RecoveryOperation::HomeOf(StoreState* state, uint32_t scope_index) {
   Home& home = homes_[scope_index];
   if (home.section == section_) return home;
-  home = Home{.section = section_};
+  home = Home{};
+  home.section = section_;
   const DiskScope& scope = found_.scopes[scope_index];
   NamespaceRecord* record = state->namespaces.FindLive(scope.fingerprint);
   const bool usable = record != nullptr && !scope.tenant.empty() &&
@@ -123,7 +124,7 @@ void RecoveryOperation::Add(StoreState* state, uint32_t slot) {
     state->counters->recovery_ignored.fetch_add(1, std::memory_order_relaxed);
   };
   if (entry.dead || entry.scope >= found_.scopes.size()) return ignore();
-  const Home& home = HomeOf(state, entry.scope);
+  Home& home = HomeOf(state, entry.scope);
   const DiskBlock& block = entry.block;
   if (!home.known || block.sequence <= home.fence || block.payload_bytes != home.block_bytes) {
     return ignore();
@@ -133,10 +134,12 @@ void RecoveryOperation::Add(StoreState* state, uint32_t slot) {
     if (index.At(known).sequence < block.sequence) index.Move(known, *file_, slot, block.sequence);
     return ignore();
   }
-  const DiskScopeIndex scope =
-      index.scopes().Of(home.partition, home.block_bytes, found_.scopes[entry.scope]);
-  if (state->AddOnDisk(scope, *file_, slot, block) == 0) {
-    index.scopes().DropIfUnused(scope);
+  if (!home.scope.has_value()) {
+    home.scope = index.scopes().Of(home.partition, home.block_bytes, found_.scopes[entry.scope]);
+  }
+  if (state->AddOnDisk(*home.scope, *file_, slot, block) == 0) {
+    index.scopes().DropIfUnused(*home.scope);
+    home.scope.reset();
     return ignore();
   }
   state->counters->recovered_blocks.fetch_add(1, std::memory_order_relaxed);

@@ -62,11 +62,12 @@ class RecoveryOperation {
   struct Home {
     uint64_t section = 0;
     bool known = false;
+    std::optional<DiskScopeIndex> scope;
     uint64_t fence = 0;
     uint64_t block_bytes = 0;
     PartitionIndex partition = 0;
   };
-  const Home& HomeOf(StoreState* state, uint32_t scope);
+  Home& HomeOf(StoreState* state, uint32_t scope);
   void Add(StoreState* state, uint32_t slot);
 
   const DiskTier::RecoveredFile& found_;

@@ -151,9 +151,11 @@ ReserveOperation::Verdict ReserveOperation::Decide(StoreState* state, absl::Time
   }
   const BlockEntry* there = state->index.Find(partition_, query_.keys[next_]);
   if (there == nullptr || there->life == BlockEntry::Life::kLoading) {
-    const bool on_disk =
-        there != nullptr ||
-        (state->disk.reads() && state->disk.index.Find(partition_, query_.keys[next_]) != 0);
+    const ParentId block{partition_, query_.keys[next_]};
+    // What could not be loaded just now may be written anew.
+    const bool on_disk = there != nullptr || (state->disk.reads() &&
+                                              state->disk.index.Find(partition_, block.key) != 0 &&
+                                              !state->disk.failed_loads.Contains(block, now));
     if (!on_disk) return ReserveNew(state, now);
     answer_.outcomes[next_] = ReserveOutcome::kPresent;
     return Verdict::kNext;
