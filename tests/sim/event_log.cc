@@ -17,15 +17,18 @@ void EventLog::Note(absl::string_view line) {
   const int64_t since = absl::ToInt64Nanoseconds(kept.at - began_at_);
   digest_ = kernels::ByteHash64(&since, sizeof(since), digest_);
   digest_ = kernels::ByteHash64(line.data(), line.size(), digest_);
+  if (copy_ != nullptr) *copy_ << InWords(kept) << '\n';
+}
+
+std::string EventLog::InWords(const Line& line) const {
+  return absl::StrFormat("%12.6f  %s", absl::ToDoubleSeconds(line.at - began_at_), line.text);
 }
 
 std::vector<std::string> EventLog::LastLines(size_t count) const {
   std::vector<std::string> last;
   const uint64_t kept = std::min<uint64_t>({lines_noted_, kLinesKept, count});
   for (uint64_t i = lines_noted_ - kept; i < lines_noted_; ++i) {
-    const Line& line = lines_[i % kLinesKept];
-    last.push_back(
-        absl::StrFormat("%12.6f  %s", absl::ToDoubleSeconds(line.at - began_at_), line.text));
+    last.push_back(InWords(lines_[i % kLinesKept]));
   }
   return last;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ class EventLog {
   explicit EventLog(const Clock* clock);
 
   void Note(absl::string_view line);
+  // Every line from now on goes there too; null: nowhere. Borrows it.
+  void CopyTo(std::ostream* out) { copy_ = out; }
 
   uint64_t digest() const { return digest_; }
   uint64_t lines_noted() const { return lines_noted_; }
@@ -31,12 +34,14 @@ class EventLog {
     absl::Time at;
     std::string text;
   };
+  std::string InWords(const Line& line) const;
 
   const Clock* const clock_;
   const absl::Time began_at_;
   std::vector<Line> lines_;  // A ring.
   uint64_t lines_noted_ = 0;
   uint64_t digest_ = 0;
+  std::ostream* copy_ = nullptr;
 };
 
 }  // namespace cairn::sim

@@ -3,6 +3,8 @@
 // command that runs it again, and its last events.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <iostream>
 
 #include "absl/strings/str_join.h"
@@ -37,17 +39,23 @@ class SimSeedsTest : public ::testing::TestWithParam<uint64_t> {};
 
 TEST_P(SimSeedsTest, EverySeedHolds) {
   const SeedRange range = SeedRange::FromEnvironment(kSeedsDefault);
+  // Every event of every seed, for a look at one.
+  std::ofstream log;
+  if (const char* path = std::getenv("CAIRN_SIM_LOG")) log.open(path, std::ios::app);
   int failures = 0;
   Workload::Tally tally;
-  uint64_t steps = 0, lives = 0, committed = 0;
+  uint64_t steps = 0, lives = 0, committed = 0, digest = 0;
   for (uint64_t seed = range.first; seed < range.first + range.count; ++seed) {
     if (seed % kShares != GetParam()) continue;
-    const SimResult result = Simulation(SimOptions::Of(seed)).Run();
+    SimOptions options = SimOptions::Of(seed);
+    if (log.is_open()) options.log_to = &log;
+    const SimResult result = Simulation(options).Run();
     tally.ended += result.tally.ended;
     tally.blocks += result.tally.blocks;
     tally.hit_blocks += result.tally.hit_blocks;
     tally.fallbacks += result.tally.fallbacks;
     tally.uncached += result.tally.uncached;
+    digest ^= result.digest;
     steps += result.steps;
     lives += result.node_lives;
     committed += result.blocks_committed;
@@ -58,7 +66,7 @@ TEST_P(SimSeedsTest, EverySeedHolds) {
   std::cout << steps << " steps, " << lives << " lives of nodes, " << tally.ended << " requests, "
             << tally.hit_blocks << " of " << tally.blocks << " blocks hit, " << committed
             << " committed, " << tally.fallbacks << " fallbacks, " << tally.uncached
-            << " without a cache\n";
+            << " without a cache, digest " << digest << "\n";
 }
 
 INSTANTIATE_TEST_SUITE_P(Share, SimSeedsTest, ::testing::Range(uint64_t{0}, kShares));

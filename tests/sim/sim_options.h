@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ostream>
 
 #include "cache_node/store/block_store.h"
 #include "router/core/router_options.h"
@@ -30,6 +31,8 @@ struct SimOptions {
   bool strangers = true;
   node::BlockStore::Options store;
   router::RouterOptions router;
+  // Gets every event as a line; null: nobody does. Borrowed.
+  std::ostream* log_to = nullptr;
 };
 
 }  // namespace cairn::sim

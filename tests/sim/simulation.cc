@@ -39,6 +39,7 @@ Simulation::Simulation(const SimOptions& options, const NodeMutations& mutations
              [this](const Life& life) { return cluster_.node(life.place)->guarded_now(); }),
       scene_{&book_, &truth_, &cluster_, world_.scheduler.clock(), &world_.log, &verdict_},
       lives_(std::make_unique<LivesCounter>()) {
+  world_.log.CopyTo(options.log_to);
   world_.witnesses.Add(&truth_);
   world_.witnesses.Add(lives_.get());
   invariants_ =
@@ -49,7 +50,10 @@ Simulation::Simulation(const SimOptions& options, const NodeMutations& mutations
 Simulation::~Simulation() = default;
 
 void Simulation::Violated(const std::string& invariant, const std::string& what) {
-  if (verdict_.ok()) verdict_ = {invariant, what};
+  verdict_.broken.insert(invariant);
+  if (!verdict_.ok()) return;
+  verdict_.invariant = invariant;
+  verdict_.what = what;
 }
 
 void Simulation::LookSoon() {

@@ -7,6 +7,7 @@ namespace cairn::sim {
 
 void Invariant::Violated(const std::string& what) const {
   scene_->log->Note(absl::StrCat("VIOLATED ", name_, ": ", what));
+  scene_->verdict->broken.insert(name_);
   if (!scene_->verdict->ok()) return;
   scene_->verdict->invariant = name_;
   scene_->verdict->what = what;

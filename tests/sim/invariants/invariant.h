@@ -4,6 +4,7 @@
 // ends the run.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -17,8 +18,10 @@ namespace cairn::sim {
 struct Verdict {
   bool ok() const { return invariant.empty(); }
 
-  std::string invariant;  // Its name; empty while nothing is broken.
+  std::string invariant;  // The first one's name; empty while nothing is broken.
   std::string what;
+  // All that broke in the same step.
+  std::set<std::string> broken;
 };
 
 // What invariants ask. Borrowed; outlives them.
