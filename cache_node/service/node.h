@@ -75,6 +75,7 @@ class Node {
   int metrics_port() const;
   BlockStore& store() { return *store_; }
   const Metrics& metrics() const { return metrics_; }
+  const StoreCounters& counters() const { return counters_; }
 
   // Says that it drains, in health and feed, and refuses new reserves and leases; gives open
   // leases, tokens and streams the grace to end, and blocks that are only in memory to be written

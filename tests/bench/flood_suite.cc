@@ -20,7 +20,7 @@ absl::StatusOr<std::string> ProgramFolder() {
 
 }  // namespace
 
-absl::Status RunFloodSuite(JsonReport* report) {
+absl::Status RunFloodSuite(const SuiteOptions&, JsonReport* report) {
   const absl::StatusOr<std::string> folder = ProgramFolder();
   if (!folder.ok()) return folder.status();
   testing::FloodOptions options;

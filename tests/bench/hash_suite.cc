@@ -64,7 +64,7 @@ HashFigures MeasureBlocksOf(size_t block_tokens) {
 
 }  // namespace
 
-absl::Status RunHashSuite(JsonReport* report) {
+absl::Status RunHashSuite(const SuiteOptions&, JsonReport* report) {
   for (size_t block_tokens : {size_t{16}, size_t{512}}) {
     const HashFigures figures = MeasureBlocksOf(block_tokens);
     const auto floor_keys_per_second = figures.keys_per_second / figures.ratio.ratio;

@@ -1,4 +1,5 @@
-// cairn-bench SUITE [--json FILE]: measures one suite, prints its figures and writes them to FILE.
+// cairn-bench SUITE [--json FILE] [--dir DIR]: measures one suite, prints its figures and writes
+// them to FILE. Suites that need a disk put their files into DIR.
 //
 // Exit status: 0 measured, 1 could not measure or write, 2 wrong usage.
 #include <cstdio>
@@ -19,7 +20,8 @@ constexpr int kExitUsage = 2;
 struct Arguments {
   std::string suite;
   std::string json_path;  // Empty: print only.
-  std::string error;      // Not empty: what is wrong with the rest.
+  SuiteOptions options;
+  std::string error;  // Not empty: what is wrong with the rest.
 };
 
 Arguments Parse(const std::vector<std::string>& words) {
@@ -30,6 +32,10 @@ Arguments Parse(const std::vector<std::string>& words) {
       arguments.json_path = words[++i];
     } else if (absl::ConsumePrefix(&word, "--json=")) {
       arguments.json_path = std::string(word);
+    } else if (word == "--dir" && i + 1 < words.size()) {
+      arguments.options.dir = words[++i];
+    } else if (absl::ConsumePrefix(&word, "--dir=")) {
+      arguments.options.dir = std::string(word);
     } else if (absl::StartsWith(word, "-")) {
       arguments.error = absl::StrCat("unknown or incomplete flag: ", words[i]);
     } else if (arguments.suite.empty()) {
@@ -43,7 +49,8 @@ Arguments Parse(const std::vector<std::string>& words) {
 }
 
 int Usage(const std::string& error) {
-  std::fprintf(stderr, "cairn-bench: %s\nusage: cairn-bench SUITE [--json FILE]\nsuites:\n",
+  std::fprintf(stderr,
+               "cairn-bench: %s\nusage: cairn-bench SUITE [--json FILE] [--dir DIR]\nsuites:\n",
                error.c_str());
   for (const Suite& suite : AllSuites()) {
     std::fprintf(stderr, "  %s: %s\n", std::string(suite.name).c_str(),
@@ -52,9 +59,9 @@ int Usage(const std::string& error) {
   return kExitUsage;
 }
 
-int Run(const Suite& suite, const std::string& json_path) {
+int Run(const Suite& suite, const SuiteOptions& options, const std::string& json_path) {
   JsonReport report;
-  absl::Status status = suite.run(&report);
+  absl::Status status = suite.run(options, &report);
   if (status.ok()) {
     std::fputs(report.ToJson().c_str(), stdout);
     if (!json_path.empty()) status = report.WriteTo(json_path);
@@ -68,7 +75,7 @@ int Main(const std::vector<std::string>& words) {
   const Arguments arguments = Parse(words);
   if (!arguments.error.empty()) return Usage(arguments.error);
   for (const Suite& suite : AllSuites()) {
-    if (suite.name == arguments.suite) return Run(suite, arguments.json_path);
+    if (suite.name == arguments.suite) return Run(suite, arguments.options, arguments.json_path);
   }
   return Usage(absl::StrCat("unknown suite: ", arguments.suite));
 }

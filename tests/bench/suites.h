@@ -1,6 +1,8 @@
 // The suites of cairn-bench: one file each, listed in suites.cc.
 #pragma once
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -8,17 +10,24 @@
 
 namespace cairn::bench {
 
+struct SuiteOptions {
+  // Where suites that need a disk put their files, in a folder that they remove; empty: among the
+  // system's temporary files.
+  std::string dir;
+};
+
 struct Suite {
   absl::string_view name;
   absl::string_view what;  // One line for the list of suites.
   // Measures, adds its figures to the report; a failure is for what kept it from measuring, never
   // for a slow result.
-  absl::Status (*run)(JsonReport* report);
+  absl::Status (*run)(const SuiteOptions& options, JsonReport* report);
 };
 
 absl::Span<const Suite> AllSuites();
 
-absl::Status RunFloodSuite(JsonReport* report);
-absl::Status RunHashSuite(JsonReport* report);
+absl::Status RunFloodSuite(const SuiteOptions& options, JsonReport* report);
+absl::Status RunHashSuite(const SuiteOptions& options, JsonReport* report);
+absl::Status RunPressureSuite(const SuiteOptions& options, JsonReport* report);
 
 }  // namespace cairn::bench
