@@ -176,6 +176,46 @@ std::optional<uint32_t> SlotSpace::SegmentToRemake(const ClassSpace& space,
   return empty.has_value() ? empty : best;
 }
 
+std::optional<uint32_t> SlotSpace::SpareSegment(const ClassSpace& space) const {
+  // A pool that is nearly full has nothing to spare.
+  if (memory_->used_bytes() > memory_->pool_bytes() / 8 * 7) return std::nullopt;
+  struct Sparsest {
+    uint32_t segment = 0;
+    uint32_t used = 0;
+    uint32_t slots = 0;
+    uint32_t free = 0;  // Of the class.
+  };
+  absl::flat_hash_map<SlotClass, Sparsest> by_class;
+  for (uint32_t i = 0; i < memory_->segment_count(); ++i) {
+    const HostMemory::SegmentInfo info = memory_->Info(i);
+    if (info.in_remake || info.missing || info.slots == 0) continue;
+    if (info.slot_class == space.slot_class) continue;
+    Sparsest& sparsest = by_class[info.slot_class];
+    sparsest.free += info.slots - info.slots_used;
+    if (segments_[i].held > 0 || (sparsest.slots > 0 && info.slots_used >= sparsest.used)) continue;
+    sparsest.segment = i;
+    sparsest.used = info.slots_used;
+    sparsest.slots = info.slots;
+  }
+  std::optional<uint32_t> best;
+  uint32_t best_free = 0;
+  for (const auto& [slot_class, sparsest] : by_class) {
+    const bool spare = sparsest.slots > 0 && sparsest.used <= sparsest.slots / 2 &&
+                       sparsest.free >= 2 * sparsest.slots;
+    const bool better = !best.has_value() || sparsest.free > best_free ||
+                        (sparsest.free == best_free && sparsest.segment < *best);
+    if (!spare || !better) continue;
+    const std::vector<BlockEntry*>& entries = segments_[sparsest.segment].entries;
+    const bool all_may_go =
+        std::all_of(entries.begin(), entries.end(),
+                    [](const BlockEntry* entry) { return entry == nullptr || entry->MayGo(); });
+    if (!all_may_go) continue;
+    best = sparsest.segment;
+    best_free = sparsest.free;
+  }
+  return best;
+}
+
 absl::Span<BlockEntry* const> SlotSpace::EntriesOf(uint32_t segment) const {
   return segments_[segment].entries;
 }

@@ -74,6 +74,10 @@ class SlotSpace {
   // once kRefusedMax are missing no other is risked.
   std::optional<uint32_t> SegmentToRemake(const ClassSpace& space, std::optional<UseStamp> before,
                                           bool refused) const;
+  // A memory segment that its class, another, does not need: at least half of it is free, all its
+  // blocks may go, and the class has free slots for two segments, so that it does not ask for this
+  // one back at once. Without it, a class that shrank would keep what nobody else can use.
+  std::optional<uint32_t> SpareSegment(const ClassSpace& space) const;
   // Entries by slot; null where free.
   absl::Span<BlockEntry* const> EntriesOf(uint32_t segment) const;
   // Something that hangs on the segment's blocks is as new as this.

@@ -80,7 +80,11 @@ SlotAnswer TakeSlot(StoreState* state, ClassSpace* space, uint32_t remakes, uint
     if (own.has_value() && (own->orphaned || refused > 0)) break;
     std::optional<UseStamp> before;
     if (own.has_value()) before = own->stamp;
-    const std::optional<uint32_t> segment = slots.SegmentToRemake(*space, before, refused > 0);
+    std::optional<uint32_t> segment = slots.SegmentToRemake(*space, before, refused > 0);
+    if (!segment.has_value() && own.has_value()) {
+      segment = slots.SpareSegment(*space);
+      before = std::nullopt;
+    }
     if (!segment.has_value()) break;
     const Emptied emptied = EmptySegment(state, *segment, before);
     if (emptied == Emptied::kHeld) continue;

@@ -336,5 +336,39 @@ TEST_F(EvictionTest, WithoutMemoryForANewSegmentAClassGoesOnWithItsOwnBlocks) {
   Audit();
 }
 
+TEST_F(EvictionTest, WhatAClassLeftFreeIsUsedByOthersBeforeTheyEvictTheirOwn) {
+  const Fingerprint small = t_.fingerprint();
+  const Fingerprint large = t_.Register(TestStore::Shape(2 * kBlockBytes, "large"));
+  std::vector<TestPrompt> old;
+  for (uint32_t i = 0; i < 4; ++i) {
+    old.push_back(t_.Prompt("t", 500 + i, 1));
+    ASSERT_EQ(t_.Put(old.back()), 1u);
+  }
+  // The small blocks take the other 14 memory segments, and then all but one in each is deleted.
+  t_.Use(small);
+  std::vector<TestPrompt> kept;
+  for (uint32_t i = 0; i < 56; ++i) {
+    const TestPrompt prompt = t_.Prompt("t", i, 1);
+    ASSERT_EQ(t_.Put(prompt), 1u);
+    if (i % 4 == 0) {
+      kept.push_back(prompt);
+    }
+  }
+  for (uint32_t i = 0; i < 56; ++i) {
+    if (i % 4 == 0) continue;
+    ASSERT_TRUE(t_.store->Delete("t", small, t_.Prompt("t", i, 1).keys).ok());
+  }
+  // The large blocks are older than all that is left; still none of them has to go.
+  t_.Use(large);
+  for (uint32_t i = 0; i < 12; ++i) ASSERT_EQ(t_.Put(t_.Prompt("t", 600 + i, 1)), 1u);
+  for (const TestPrompt& prompt : old) EXPECT_EQ(t_.Present(prompt), 1u);
+  for (uint32_t i = 0; i < 12; ++i) EXPECT_EQ(t_.Present(t_.Prompt("t", 600 + i, 1)), 1u);
+  t_.Use(small);
+  size_t left = 0;
+  for (const TestPrompt& prompt : kept) left += t_.Present(prompt);
+  EXPECT_EQ(left, 8u);
+  Audit();
+}
+
 }  // namespace
 }  // namespace cairn::node
