@@ -143,6 +143,36 @@ TEST(BlockLoaderTest, ADamagedBlockIsNeverServedAndCanBeWrittenAnew) {
   EXPECT_TRUE(world.Audit().ok()) << world.Audit();
 }
 
+// The tier finds its record whole; the digests say that the bytes are not the block's.
+TEST(BlockLoaderTest, BytesThatDoNotHaveTheirDigestAreNeverServed) {
+  DiskWorld world;
+  const TestPrompt prompt = world.t().Prompt("t", 1, 1);
+  world.t().Put(world.t().Prompt("t", 2, 1));
+  world.Spill();  // So that the namespace is known to the ledger.
+  DiskScope scope;
+  scope.fingerprint = world.t().fingerprint();
+  scope.tenant = "t";
+  scope.scope_digest = ScopeDigest(prompt.scope);
+  const std::vector<uint8_t> bytes(DiskWorld::kBlockBytes, 7);
+  const std::vector<uint64_t> digests = {1234};
+  DiskRecord record;
+  record.block.key = prompt.keys[0];
+  record.block.sequence = uint64_t{1} << 41;
+  record.block.payload_bytes = bytes.size();
+  record.scope = &scope;
+  record.payload = bytes;
+  record.digests = digests;
+  auto file = world.tier()->StartFile();
+  ASSERT_TRUE(file.ok() && (*file)->Add(record).ok() && (*file)->Finish().ok());
+  world.Restart();
+  ASSERT_EQ(world.t().States(prompt)[0], BlockState::kDisk);
+  world.Promote(prompt);
+  world.Load();
+  EXPECT_EQ(world.t().States(prompt)[0], BlockState::kQuarantined);
+  EXPECT_FALSE(world.t().Pin("t", prompt.keys[0]));
+  EXPECT_TRUE(world.Audit().ok()) << world.Audit();
+}
+
 TEST(BlockLoaderTest, ADamagedBlockIsNotFoundAfterARestartEither) {
   DiskWorld world;
   const TestPrompt prompt = world.PutOnDisk("t", 1, 2);
@@ -236,7 +266,7 @@ TEST(BlockLoaderTest, LoadingAPromptDoesNotPushOutItsOwnBeginning) {
   world.Promote(half);
   world.Load();
   for (uint32_t i = 0; i < 16; ++i) {
-    world.t().Lookup("t", world.t().Prompt("t", 1000 + i, 15), /*touch=*/true);
+    world.t().Lookup("t", world.t().Prompt("t", 1000 + i, 16), /*touch=*/true);
   }
   world.Promote(prompt);
   world.Load();

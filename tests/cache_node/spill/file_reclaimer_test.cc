@@ -130,6 +130,10 @@ TEST(FileReclaimerTest, AKillBetweenWritingAgainAndDroppingLeavesTheBlockOnce) {
   EXPECT_EQ(world.disk().files().size(), 2u);
   world.Restart();
   EXPECT_EQ(world.store().Status().disk_blocks, 4u);
+  // The older file holds nothing any more: it goes without a block.
+  world.StepReclaim();
+  EXPECT_EQ(world.disk().files().size(), 1u);
+  EXPECT_EQ(world.t().Present(hot), 4u);
   world.Promote(hot);
   world.Load();
   EXPECT_TRUE(world.Intact(hot));

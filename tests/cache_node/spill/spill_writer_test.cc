@@ -211,6 +211,10 @@ TEST(SpillWriterTest, AnOptionalPartThatIsNotThereIsNotWritten) {
   Namespace parts = TestStore::ManySegments(3, 2, true);
   parts.model = "parts";
   world.t().Register(parts);
+  // The slot held all parts of another block before.
+  const TestPrompt before = world.t().Prompt("t", 2, 1);
+  world.t().Put(before);
+  ASSERT_TRUE(world.store().Delete("t", world.t().fingerprint(), before.keys).ok());
   const TestPrompt prompt = world.t().Prompt("t", 1, 1);
   const auto reserved = world.t().Reserve(prompt);
   ASSERT_TRUE(reserved.ok());
@@ -220,6 +224,12 @@ TEST(SpillWriterTest, AnOptionalPartThatIsNotThereIsNotWritten) {
     ASSERT_TRUE(world.store().Commit("t", *reserved->token, {piece.run}).ok());
   }
   world.Spill();
+  std::vector<uint8_t> payload(8 * 64);
+  ASSERT_TRUE(world.tier()
+                  ->Read({world.disk().files().front(), 0}, prompt.keys[0], absl::MakeSpan(payload),
+                         nullptr)
+                  .ok());
+  EXPECT_THAT(absl::MakeConstSpan(payload).subspan(6 * 64), Each(0));
   world.Restart();
   world.t().Know(world.t().Register(parts));
   EXPECT_EQ(world.Promote(prompt).prompts[0].blocks[0].state, BlockState::kPending);
