@@ -337,7 +337,21 @@ TEST_F(DiskNodeTest, ADrainWritesWhatIsOnlyInMemory) {
   const TestPrompt prompt = MakePrompt(1, kPromptBlocks);
   Put(prompt);
   EXPECT_EQ(Disk().blocks(), 0u);
-  node_->Drain();
+  const auto context = Context();
+  const auto feed = stub_->WatchBlocks(context.get());
+  Hold(DiskCall::kStartFile);
+  std::thread drain([&] { node_->Drain(); });
+  // It waits, however many of the node's ticks go by.
+  int beats = 0;
+  v1::WatchBlocksResponse message;
+  while (beats < 5 && feed->Read(&message)) {
+    beats += message.heartbeat().drain_state() == v1::DRAIN_STATE_DRAINING ? 1 : 0;
+  }
+  EXPECT_EQ(beats, 5);
+  LetGo();
+  drain.join();
+  context->TryCancel();
+  feed->Finish();
   Restart(config);
   AwaitDisk([](const v1::DiskReport& disk) { return !disk.recovering(); });
   EXPECT_EQ(StateOf(prompt), v1::BLOCK_STATE_DISK);
