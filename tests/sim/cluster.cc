@@ -34,6 +34,7 @@ Cluster::Cluster(World* world, const SimOptions& options, const PromptBook* book
     workers_[place].name = absl::StrCat("worker-", place);
   }
   router_.host = fleet_.router = kRouterHost;
+  fleet_.tokens_per_second = options.tokens_per_second;
   router_.name = "router";
   world_->network.Attach(kStrangerHost, "stranger", nullptr);
 }
@@ -86,7 +87,9 @@ void Cluster::StartWorker(size_t place) {
   Slot<SimWorker>& slot = workers_[place];
   world_->network.Attach(slot.host, slot.name, nullptr);
   slot.process = std::make_unique<SimWorker>(
-      world_, SimWorker::Options{.host = slot.host, .jobs = options_.jobs_per_worker},
+      world_,
+      SimWorker::Options{
+          .host = slot.host, .jobs = options_.jobs_per_worker, .think_most = options_.think_most},
       Life{place, ++slot.lives}, &fleet_, workload_);
   slot.changed_at = world_->scheduler.Now();
 }
@@ -163,7 +166,7 @@ void Cluster::KillRouter(absl::Duration down_for) {
 
 void Cluster::StallRouter(absl::Duration stall) {
   world_->log.Note("the router stalls");
-  router_stalled_until_ = world_->scheduler.Now() + stall;
+  router_stalled_until_ = std::max(router_stalled_until_, world_->scheduler.Now() + stall);
   world_->scheduler.Stall(router_.host, router_stalled_until_);
 }
 

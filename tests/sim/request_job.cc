@@ -11,7 +11,6 @@ namespace {
 
 constexpr absl::Duration kRouteTimeout = absl::Seconds(2);
 constexpr absl::Duration kReportTimeout = absl::Seconds(1);
-constexpr double kTokensPerSecond = 2000;
 // An engine that is told to stop gives up what it reserved.
 constexpr uint32_t kAbortsChance = 150;
 
@@ -116,7 +115,7 @@ void RequestJob::Compute() {
   const std::string worker =
       route_.replicas().empty() ? "" : route_.replicas(std::max(replica_, 0)).worker_address();
   absl::Time& until = fleet_->computes_until[worker];
-  computed_for_ = absl::Seconds(static_cast<double>(tokens) / kTokensPerSecond);
+  computed_for_ = absl::Seconds(static_cast<double>(tokens) / fleet_->tokens_per_second);
   until = std::max(until, scheduler().Now()) + computed_for_;
   scheduler().At(until, context_.side.host, alive_.Guard([this] {
     Report(v1::OUTCOME_PHASE_FIRST_TOKEN, [this] { Store(); });

@@ -25,6 +25,8 @@ namespace cairn::sim {
 struct Fleet {
   HostId router = 0;
   absl::btree_map<std::string, HostId> node_by_address;
+  // What a model worker computes.
+  double tokens_per_second = 2000;
   // When each model worker has computed what was given to it.
   absl::btree_map<std::string, absl::Time> computes_until;
 };

@@ -26,7 +26,8 @@ void Scheduler::Forget(HostId host) {
 
 void Scheduler::Stall(HostId host, absl::Time until) {
   CAIRN_CHECK(host != kWorldHost);
-  HostOf(host).stalled_until = until;
+  Host& stalled = HostOf(host);
+  stalled.stalled_until = std::max(stalled.stalled_until, until);
 }
 
 bool Scheduler::Stalled(HostId host) const {

@@ -32,7 +32,8 @@ class Scheduler {
 
   // What was to happen at the host does not happen any more; it is not stalled either.
   void Forget(HostId host);
-  // Nothing happens at the host before `until`. REQUIRES: not the world's.
+  // Nothing happens at the host before `until`, or the end of a longer stall. REQUIRES: not the
+  // world's.
   void Stall(HostId host, absl::Time until);
   bool Stalled(HostId host) const;
 

@@ -3,8 +3,9 @@
 namespace cairn::sim {
 namespace {
 
-// 16 memory segments of 4 KiB at least.
-constexpr uint64_t kPools[] = {uint64_t{128} << 10, uint64_t{512} << 10, uint64_t{2} << 20};
+// 16 memory segments of 4 KiB are the least.
+constexpr uint64_t kPools[] = {uint64_t{64} << 10, uint64_t{128} << 10, uint64_t{512} << 10,
+                               uint64_t{2} << 20};
 constexpr uint32_t kShards[] = {1, 4, 16};
 constexpr size_t kFeedQueues[] = {24, 128, 8192};
 
@@ -21,6 +22,16 @@ void DrawWeather(Dice* dice, WeatherOptions* weather) {
   weather->feed_swapped_chance = 60 * roughness;
 }
 
+// Requests follow each other at once, so that a small pool is written over while a frame is on its
+// way.
+void MakeBusy(Dice* dice, SimOptions* options) {
+  options->think_most = absl::Milliseconds(20);
+  options->tokens_per_second = 50'000;
+  options->workload.requests = dice->Between(200, 500);
+  options->chaos.pause_least = absl::Milliseconds(20);
+  options->chaos.pause_most = dice->Between(absl::Milliseconds(100), absl::Seconds(1));
+}
+
 }  // namespace
 
 SimOptions SimOptions::Of(uint64_t seed) {
@@ -32,15 +43,16 @@ SimOptions SimOptions::Of(uint64_t seed) {
   options.pool_bytes = kPools[dice.Below(std::size(kPools))];
   options.in_flight_bytes_max = dice.Between(2, 8) << 20;
   options.workload.requests = dice.Between(80, 200);
+  options.chaos.pause_most = dice.Between(absl::Milliseconds(500), absl::Seconds(5));
+  if (dice.Below(2) == 0) MakeBusy(&dice, &options);
   options.workload.conversations = dice.Between(2, 16);
   DrawWeather(&dice, &options.weather);
-  options.chaos.pause_most = dice.Between(absl::Milliseconds(500), absl::Seconds(5));
   options.store.feed_shards = kShards[dice.Below(std::size(kShards))];
   options.store.watcher_queue_records = kFeedQueues[dice.Below(std::size(kFeedQueues))];
   options.store.removed_memory_entries = dice.Between(8, 1024);
   // So that dead clients are forgotten while the simulation lasts.
-  options.store.lease_ttl_default = dice.Between(absl::Seconds(1), absl::Seconds(8));
-  options.store.token_ttl_default = dice.Between(absl::Seconds(1), absl::Seconds(8));
+  options.store.lease_ttl_default = dice.Between(absl::Milliseconds(200), absl::Seconds(8));
+  options.store.token_ttl_default = dice.Between(absl::Milliseconds(500), absl::Seconds(8));
   options.router.booking.prefill_ttl = absl::Seconds(20);
   options.router.booking.decode_ttl = absl::Seconds(20);
   options.router.speculation.ttl = absl::Seconds(15);

@@ -21,6 +21,9 @@ struct SimOptions {
   size_t nodes = 3;
   size_t workers = 4;
   size_t jobs_per_worker = 2;
+  // Between two requests of one job.
+  absl::Duration think_most = absl::Milliseconds(300);
+  double tokens_per_second = 2000;
   uint64_t pool_bytes = uint64_t{1} << 20;
   uint64_t in_flight_bytes_max = uint64_t{4} << 20;
   // Faults and strangers act so long at most; requests may be over before.
