@@ -129,6 +129,22 @@ TEST(DiskRecoveryTest, WithoutItsLedgerTheDiskIsNotUsedAndNothingIsPromised) {
   EXPECT_EQ(t.store->TakeSpills(10, 1 << 20).size(), 3u);
 }
 
+TEST(DiskRecoveryTest, AnEpochOfALedgerThatIsReadLateStillCounts) {
+  testing::MemoryDiskTier disk(1 << 20);
+  TierLedger ledger(&disk);
+  for (uint64_t epoch = 1; epoch <= 2; ++epoch) {
+    TestStore t({.store = {}, .pool_bytes = 16 * 16384, .ledger = &ledger});
+    t.Register(TestStore::Shape(1024));
+    EXPECT_EQ(t.Put(t.Prompt("t", 1, 3)), 3u);
+    ASSERT_TRUE(DiskRecovery(&disk, t.store.get()).Open().ok());
+    const auto retired = t.store->RetireNamespace(t.fingerprint());
+    ASSERT_TRUE(retired.ok());
+    EXPECT_EQ(retired->epoch, epoch);
+    EXPECT_TRUE(t.store->Audit().ok()) << t.store->Audit();
+    disk.Kill();
+  }
+}
+
 TEST(DiskRecoveryTest, BlocksOfAnotherLayoutOrOfNobodyAreIgnored) {
   DiskWorld world;
   const TestPrompt prompt = world.PutOnDisk("t", 1, 2);
