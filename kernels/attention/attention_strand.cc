@@ -30,6 +30,7 @@ uint64_t VisibleBits(const Visibility& seen, uint64_t first, uint64_t count) {
 // The next tile of `count` tokens at or after `token` with a token that is seen, or `end`.
 uint64_t NextSeenTile(const Visibility& seen, uint64_t token, uint64_t count, uint64_t end) {
   if (token < seen.sink_end) return token;
+  if (seen.begin >= seen.end) return end;
   const uint64_t next = std::max(token, seen.begin / count * count);
   return next < std::min(end, seen.end) ? next : end;
 }

@@ -9,9 +9,12 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "kernels/attention/portable_decode-inl.h"
-#include "kernels/attention/portable_products-inl.h"
-#include "kernels/attention/portable_tile-inl.h"
+// Each builds on those before it.
+// clang-format off
+#include "kernels/attention/portable_decode.inc"
+#include "kernels/attention/portable_products.inc"
+#include "kernels/attention/portable_tile.inc"
+// clang-format on
 
 #if HWY_ONCE
 namespace cairn::kernels {

@@ -96,7 +96,7 @@ void PagedKv::FillTile(std::byte* tile, uint64_t bytes, uint64_t offset) const {
   }
 }
 
-void PagedKv::FillRandom(uint64_t seed, float deviation) {
+void PagedKv::FillRandom(uint64_t seed, float deviation, uint64_t pages) {
   std::mt19937_64 random(seed);
   std::normal_distribution<float> normal(0.0f, deviation);
   std::uniform_real_distribution<float> uniform(0.5f, 1.5f);
@@ -106,7 +106,8 @@ void PagedKv::FillRandom(uint64_t seed, float deviation) {
     PutElement(shape_.dtype, normal(random), &pattern_[i]);
   }
   const float unit = UnitScale(shape_.dtype);
-  for (const KvPage& page : table_) {
+  for (uint64_t p = 0; p < std::min<uint64_t>(pages, table_.size()); ++p) {
+    const KvPage& page = table_[p];
     for (uint64_t layer = 0; layer < layers_; ++layer) {
       std::byte* const at = SegmentOfPage(page, layer);
       for (uint64_t i = 0; i < segment_.key_scales_bytes; i += sizeof(float)) {

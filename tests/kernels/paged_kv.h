@@ -22,9 +22,10 @@ class PagedKv {
   PagedKv(const PagedKv&) = delete;
   PagedKv& operator=(const PagedKv&) = delete;
 
-  // Normally distributed values, times `deviation`, in every page and layer; scales vary by head
-  // and token and differ between keys and values. Cheap: a pattern of 1 MiB is repeated.
-  void FillRandom(uint64_t seed, float deviation);
+  // Normally distributed values, times `deviation`, in every layer of the table's first `pages`
+  // pages; scales vary by head and token and differ between keys and values. Cheap: a pattern of 1
+  // MiB is repeated.
+  void FillRandom(uint64_t seed, float deviation, uint64_t pages);
 
   const KvShape& shape() const { return shape_; }
   const KvSegment& segment() const { return segment_; }
