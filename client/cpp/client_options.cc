@@ -1,12 +1,14 @@
 #include "client/cpp/client_options.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/rpc/field_status.h"
+#include "common/rpc/target.h"
 
 namespace cairn {
 
 absl::Status ValidateClientOptions(const ClientOptions& options) {
-  if (options.target.empty()) {
-    return absl::InvalidArgumentError("target: empty; give host:port or unix:/path");
+  if (const absl::Status status = ValidateTarget(options.target); !status.ok()) {
+    return InField("target", status);
   }
   if (options.data_channels < 1 || options.data_channels > kDataChannelsMax) {
     return absl::InvalidArgumentError(absl::StrCat("data_channels: ", options.data_channels,

@@ -1,9 +1,8 @@
 // Where a prompt belongs while no router says so.
 //
-// Rendezvous hashing of the prompt's first four blocks with the workers' addresses, as routers do
-// for prompts that nobody holds yet: what begins alike goes to the same replica, and new prompts go
-// where a router would have sent them. Nothing breaks where a router chose otherwise: it is a miss.
-// A pure function.
+// Rendezvous (common/identity/rendezvous.h), as routers do for prompts that nobody holds yet: new
+// prompts go where a router would have sent them. Nothing breaks where a router chose otherwise: it
+// is a miss. A pure function.
 #pragma once
 
 #include <vector>

@@ -6,9 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/rpc/field_status.h"
 #include "common/rpc/id_conversion.h"
 #include "common/rpc/prompt_conversion.h"
 #include "common/rpc/status_mapping.h"
+#include "common/rpc/target.h"
 #include "common/wire/limits.h"
 
 namespace cairn {
@@ -121,8 +123,8 @@ absl::StatusOr<ReplicaList> ListFromProto(const v1::ListReplicasResponse& respon
 }  // namespace
 
 absl::Status ValidateRouterClientOptions(const RouterClientOptions& options) {
-  if (options.target.empty()) {
-    return absl::InvalidArgumentError("target: empty; give host:port or unix:/path");
+  if (const absl::Status status = ValidateTarget(options.target); !status.ok()) {
+    return InField("target", status);
   }
   if (options.timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("timeout: must be positive");

@@ -1,29 +1,16 @@
 // The part of RouterCore that answers for prompts.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
-#include "common/identity/segment_digest.h"
+#include "common/identity/rendezvous.h"
 #include "common/rpc/caller_identity.h"
 #include "router/core/router_core.h"
 
 namespace cairn::router {
 namespace {
-
-// Blocks that say where a prompt belongs while nobody holds it.
-constexpr size_t kRendezvousBlocks = 4;
-
-std::optional<uint64_t> PrefixHash(absl::Span<const BlockKey> keys) {
-  if (keys.empty()) return std::nullopt;
-  uint64_t hash = 0;
-  for (const BlockKey& key : keys.first(std::min(keys.size(), kRendezvousBlocks))) {
-    hash = hash * 0x9e3779b97f4a7c15 + FeedKeyDigest(key);
-  }
-  return hash;
-}
 
 uint64_t DigestOf(const RouteQuery& query) {
   if (query.request_digest != 0) return query.request_digest;
@@ -177,7 +164,7 @@ absl::StatusOr<RouteAnswer> RouterCore::RouteAnew(const RouteQuery& query, uint6
   snapshot.prompt_tokens = prompt_tokens;
   snapshot.output_tokens = query.output_tokens;
   snapshot.transfer = options_.transfer;
-  snapshot.prefix_hash = PrefixHash(query.keys);
+  if (!query.keys.empty()) snapshot.prefix_hash = RendezvousPrompt(query.keys);
   random_->Fill(reinterpret_cast<uint8_t*>(&snapshot.random), sizeof(snapshot.random));
 
   std::vector<RankedChoice> ranked = policy_->Rank(snapshot);

@@ -5,16 +5,10 @@
 #include <tuple>
 
 #include "common/base/check.h"
+#include "common/identity/rendezvous.h"
 
 namespace cairn::router {
 namespace {
-
-// The finaliser of splitmix64: every bit of the result depends on every bit of `x`.
-uint64_t Mix(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
 
 double Seconds(uint64_t tokens, double tokens_per_second) {
   return static_cast<double>(tokens) / tokens_per_second;
@@ -114,7 +108,7 @@ void PrefixCostPolicy::ChooseByRendezvous(const RouteSnapshot& snapshot,
     if (choice->queued_seconds > least_queued + options_.queue_slack_prompts * own_compute) {
       continue;
     }
-    const uint64_t weight = Mix(*snapshot.prefix_hash ^ Mix(replica.stable_hash));
+    const uint64_t weight = RendezvousWeight(*snapshot.prefix_hash, replica.stable_hash);
     if (chosen != ranked->end() && weight <= chosen_weight) continue;
     chosen = choice;
     chosen_weight = weight;
@@ -130,7 +124,7 @@ std::vector<RankedChoice> PrefixCostPolicy::Rank(const RouteSnapshot& snapshot) 
   for (size_t i = 0; i < snapshot.replicas.size(); ++i) ranked.push_back(Judge(snapshot, i));
   const auto order = [&snapshot](const RankedChoice& choice) {
     return std::make_tuple(choice.reason == RouteReason::kHolderOut, choice.cost_seconds,
-                           Mix(snapshot.random + choice.replica), choice.replica);
+                           RendezvousWeight(snapshot.random, choice.replica), choice.replica);
   };
   std::sort(ranked.begin(), ranked.end(),
             [&order](const RankedChoice& a, const RankedChoice& b) { return order(a) < order(b); });

@@ -8,6 +8,7 @@
 #include "common/base/check.h"
 #include "common/rpc/server_options.h"
 #include "router/policy/prefix_cost_policy.h"
+#include "router/service/router_method.h"
 
 namespace cairn::router {
 namespace {
@@ -51,7 +52,7 @@ absl::StatusOr<std::unique_ptr<Router>> Router::Start(const RouterConfig& config
 Router::Router(const RouterConfig& config, std::unique_ptr<CallerResolver> callers)
     : config_(config),
       callers_(std::move(callers)),
-      call_metrics_(&metrics_, &clock_),
+      call_metrics_("cairn_router", kRouterMethodNames, &metrics_, &clock_),
       core_(MakeCore(config, &clock_, &random_)),
       calls_({.core = core_.get(), .hasher = &hasher_, .followers = &followers_}),
       service_({.calls = &calls_, .callers = callers_.get(), .metrics = &call_metrics_}) {}

@@ -3,6 +3,11 @@
 // Start makes everything and serves, not ready before the nodes' snapshots are in; Drain says
 // goodbye; the destructor stops at once. Torn down from the outside in: servers before threads
 // before the core. Used by main and by tests in one process.
+//
+// The core, the addresses and the metrics may be used by any thread; Drain and the destructor
+// belong to one. Start fails with INVALID_ARGUMENT naming each flag that is wrong, or
+// FAILED_PRECONDITION when the memory does not suffice or an address is taken; nothing runs then.
+// Nodes that are not there are no failure: they are tried again, for ever.
 #pragma once
 
 #include <functional>
@@ -16,13 +21,13 @@
 #include "common/base/clock.h"
 #include "common/base/random_source.h"
 #include "common/identity/block_hasher.h"
+#include "common/metrics/call_metrics.h"
 #include "common/metrics/metrics.h"
 #include "common/rpc/caller_resolver.h"
 #include "common/server/metrics_server.h"
 #include "common/server/periodic_thread.h"
 #include "common/server/rpc_server.h"
 #include "router/core/router_core.h"
-#include "router/service/call_metrics.h"
 #include "router/service/router_calls.h"
 #include "router/service/router_config.h"
 #include "router/service/router_metrics.h"

@@ -3,6 +3,10 @@
 //
 // Keys are hashed from tokens here, outside the core's lock. The service's shells resolve who calls
 // and map the status. Thread-safe. Borrows its parts, which must outlive it.
+//
+// A call that fails books and counts nothing: INVALID_ARGUMENT or PERMISSION_DENIED naming the
+// field, or what the core says (UNAVAILABLE, RESOURCE_EXHAUSTED). An unknown namespace, a prefix
+// that nobody has and a booking that is over are answers, not failures.
 #pragma once
 
 #include <memory>

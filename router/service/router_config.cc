@@ -4,11 +4,12 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "common/rpc/field_status.h"
+#include "common/rpc/target.h"
 #include "common/server/allocator.h"
 #include "common/server/config_errors.h"
 #include "common/server/memory_limit.h"
 #include "common/server/rpc_server.h"
-#include "common/wire/limits.h"
 #include "router/index/block_holders.h"
 
 namespace cairn::router {
@@ -58,9 +59,9 @@ void CheckAddresses(const RouterConfig& config, ConfigErrors& errors) {
                absl::StrCat("the addresses of 1 to ", kNodesMax, " cache nodes"));
   absl::flat_hash_set<std::string> seen;
   for (const std::string& node : config.nodes) {
-    errors.Check(
-        !node.empty() && node.size() <= kNameBytesMax && node.find(':') != std::string::npos,
-        "nodes", node, "host:port of a cache node, or unix:/path");
+    if (const absl::Status status = ValidateTarget(node); !status.ok()) {
+      errors.Add(InField("--nodes", status));
+    }
     errors.Check(seen.insert(node).second, "nodes", node, "named once");
   }
 }

@@ -18,9 +18,9 @@ template <typename Request, typename Response>
 grpc::ServerUnaryReactor* RouterService::Run(RouterMethod name, Context* context,
                                              Method<Request, Response> method,
                                              const Request& request, Response* response) const {
-  const absl::Time begin = parts_.metrics->Begin(name);
+  CallMetrics::Call counted = parts_.metrics->Begin(static_cast<size_t>(name));
   const absl::Status status = Call(*context, method, request, response);
-  parts_.metrics->End(name, begin, status.code());
+  counted.End(status.code());
   Reactor* const reactor = context->DefaultReactor();
   reactor->Finish(ToGrpcStatus(status));
   return reactor;

@@ -8,9 +8,10 @@
 #include <grpcpp/grpcpp.h>
 
 #include "cairn/v1/router.grpc.pb.h"
+#include "common/metrics/call_metrics.h"
 #include "common/rpc/caller_resolver.h"
-#include "router/service/call_metrics.h"
 #include "router/service/router_calls.h"
+#include "router/service/router_method.h"
 
 namespace cairn::router {
 

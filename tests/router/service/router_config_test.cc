@@ -40,7 +40,8 @@ TEST(RouterConfig, EachWrongValueIsNamedWithItsFlag) {
   };
   const std::vector<Case> cases = {
       {[](RouterConfig* c) { c->nodes = {}; }, "--nodes", "1 to 1024"},
-      {[](RouterConfig* c) { c->nodes = {"here"}; }, "--nodes=here", "host:port"},
+      {[](RouterConfig* c) { c->nodes = {"here"}; }, "--nodes: 'here'", "host:port"},
+      {[](RouterConfig* c) { c->nodes = {"127.0.0.1:99999"}; }, "--nodes", "1 to 65535"},
       {[](RouterConfig* c) {
          c->nodes = {"a:1", "a:1"};
        },
