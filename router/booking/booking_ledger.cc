@@ -24,6 +24,7 @@ absl::StatusOr<BookingId> BookingLedger::Book(Booking booking, absl::Time now) {
   entry.replica = booking.predicted.front().replica;
   entry.booking = std::move(booking);
   CAIRN_CHECK(entry.replica != kNobody);
+  OpenAccount(entry.replica);
   Charge(entry);
   SetDeadline(id, now + options_.prefill_ttl, &entry);
   const bool is_new = entries_.emplace(id, std::move(entry)).second;
@@ -71,7 +72,7 @@ std::vector<BookingId> BookingLedger::Expire(absl::Time now) {
 
 std::optional<ReplicaId> BookingLedger::ReplicaOf(const BookingId& booking) const {
   const auto found = entries_.find(booking);
-  if (found == entries_.end() || found->second.replica == kNobody) return std::nullopt;
+  if (found == entries_.end() || !accounts_.contains(found->second.replica)) return std::nullopt;
   return found->second.replica;
 }
 
@@ -91,12 +92,8 @@ const Staleness* BookingLedger::StalenessOf(ReplicaId replica) const {
   return found == accounts_.end() ? nullptr : &found->second.staleness;
 }
 
-void BookingLedger::Forget(ReplicaId replica) {
-  for (auto& [id, entry] : entries_) {
-    if (entry.replica == replica) entry.replica = kNobody;
-  }
-  accounts_.erase(replica);
-}
+// Its bookings are not looked for: there may be very many, and they find that it has no account.
+void BookingLedger::Forget(ReplicaId replica) { accounts_.erase(replica); }
 
 void BookingLedger::SetDeadline(const BookingId& id, absl::Time expires, Entry* entry) {
   deadlines_.erase({entry->expires, id});
@@ -118,22 +115,28 @@ ReplicaLoad BookingLedger::LoadOf(const Entry& entry) {
           .requests = 1};
 }
 
-BookingLedger::Account& BookingLedger::AccountOf(ReplicaId replica) {
-  return accounts_.try_emplace(replica, options_.prefill_tokens_per_second_prior).first->second;
+BookingLedger::Account* BookingLedger::FindAccount(ReplicaId replica) {
+  const auto found = accounts_.find(replica);
+  return found == accounts_.end() ? nullptr : &found->second;
+}
+
+void BookingLedger::OpenAccount(ReplicaId replica) {
+  if (replica != kNobody) accounts_.try_emplace(replica, options_.prefill_tokens_per_second_prior);
 }
 
 void BookingLedger::Charge(const Entry& entry) {
-  if (entry.replica == kNobody) return;
-  ReplicaLoad& load = AccountOf(entry.replica).load;
+  Account* const account = FindAccount(entry.replica);
+  if (account == nullptr) return;
   const ReplicaLoad share = LoadOf(entry);
-  load.prefill_tokens += share.prefill_tokens;
-  load.kv_tokens += share.kv_tokens;
-  load.requests += share.requests;
+  account->load.prefill_tokens += share.prefill_tokens;
+  account->load.kv_tokens += share.kv_tokens;
+  account->load.requests += share.requests;
 }
 
 void BookingLedger::Discharge(const Entry& entry) {
-  if (entry.replica == kNobody) return;
-  ReplicaLoad& load = AccountOf(entry.replica).load;
+  Account* const account = FindAccount(entry.replica);
+  if (account == nullptr) return;
+  ReplicaLoad& load = account->load;
   const ReplicaLoad share = LoadOf(entry);
   CAIRN_CHECK(load.prefill_tokens >= share.prefill_tokens && load.kv_tokens >= share.kv_tokens &&
               load.requests >= share.requests);
@@ -146,18 +149,19 @@ void BookingLedger::Move(ReplicaId replica, Entry* entry) {
   if (entry->replica == replica) return;
   Discharge(*entry);
   entry->replica = replica;
+  OpenAccount(replica);
   Charge(*entry);
 }
 
 // The first report with figures counts; later ones repeat it.
 void BookingLedger::Measure(const Outcome& outcome, Entry* entry) {
-  if (entry->measured || entry->replica == kNobody) return;
+  Account* const account = FindAccount(entry->replica);
+  if (entry->measured || account == nullptr) return;
   if (outcome.cached_tokens == 0 && outcome.computed_tokens == 0) return;
   entry->measured = true;
-  Account& account = AccountOf(entry->replica);
-  account.rate.Add(static_cast<double>(outcome.computed_tokens), outcome.compute_seconds);
+  account->rate.Add(static_cast<double>(outcome.computed_tokens), outcome.compute_seconds);
   const uint64_t predicted = CachedTokens(*entry, entry->replica);
-  account.staleness.Add(predicted, outcome.cached_tokens);
+  account->staleness.Add(predicted, outcome.cached_tokens);
   staleness_.Add(predicted, outcome.cached_tokens);
 }
 

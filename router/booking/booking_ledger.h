@@ -96,7 +96,8 @@ class BookingLedger {
   const Staleness* StalenessOf(ReplicaId replica) const;
   // Over all replicas.
   const Staleness& staleness() const { return staleness_; }
-  // The replica is gone: its load and rate are forgotten, its bookings stand for nobody.
+  // The replica is gone for good, and its id with it: its load and rate are forgotten, its bookings
+  // stand for nobody. O(1).
   void Forget(ReplicaId replica);
 
   size_t booking_count() const { return entries_.size(); }
@@ -106,7 +107,7 @@ class BookingLedger {
   static constexpr ReplicaId kNobody = 0;
   struct Entry {
     Booking booking;
-    ReplicaId replica = kNobody;  // Who carries its load.
+    ReplicaId replica = kNobody;  // Who carries its load, unless it was forgotten.
     bool prefilling = true;
     bool measured = false;  // Its figures were taken.
     absl::Time expires;
@@ -122,7 +123,9 @@ class BookingLedger {
   void SetDeadline(const BookingId& id, absl::Time expires, Entry* entry);
   static uint64_t CachedTokens(const Entry& entry, ReplicaId replica);
   static ReplicaLoad LoadOf(const Entry& entry);
-  Account& AccountOf(ReplicaId replica);
+  // Null for nobody, and for a replica that was forgotten.
+  Account* FindAccount(ReplicaId replica);
+  void OpenAccount(ReplicaId replica);
   void Charge(const Entry& entry);
   void Discharge(const Entry& entry);
   void Move(ReplicaId replica, Entry* entry);

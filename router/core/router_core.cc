@@ -108,6 +108,10 @@ void RouterCore::Tick() {
   speculative_.Expire(now);
   answers_.Expire(now);
   blocks_.Sweep(kStripesPerTick);
+  registry_.SettleWorkers([this, now](HolderIndex holder) {
+    mutex_.AssertReaderHeld();
+    return feeds_[holder]->StateAt(now) == HolderState::kOut;
+  });
 }
 
 absl::StatusOr<bool> RouterCore::ReportOutcome(const OutcomeReport& report) {

@@ -14,19 +14,21 @@ SpeculativeBlocks::SpeculativeBlocks(const SpeculationOptions& options, size_t h
 
 void SpeculativeBlocks::Mark(const BookingId& booking, HolderIndex holder, PartitionIndex partition,
                              absl::Span<const BlockKey> keys, absl::Time now) {
-  CAIRN_CHECK(holder < generations_.size());
-  keys = keys.first(std::min(keys.size(), options_.marks_max - mark_count_));
+  CAIRN_CHECK(holder < generations_.size() && key_count_ <= options_.marks_max);
+  keys = keys.first(std::min(keys.size(), options_.marks_max - key_count_));
   if (keys.empty()) return;
-  const uint64_t number = next_number_++;
-  const auto [place, is_new] = speculations_.try_emplace(booking);
+  const Number number = next_number_++;
+  const bool is_new = by_booking_.emplace(booking, number).second;
   CAIRN_CHECK(is_new);
-  place->second = {number, partition, {keys.begin(), keys.end()}, now + options_.ttl};
   partitions_->Retain(partition);
   for (const BlockKey& key : keys) {
     stands_[key].push_back({number, partition, generations_[holder], holder});
   }
   mark_count_ += keys.size();
-  deadlines_.insert({place->second.expires, booking});
+  key_count_ += keys.size();
+  Speculation& made = speculations_[number];
+  made = {booking, partition, {keys.begin(), keys.end()}, keys.size(), now + options_.ttl};
+  deadlines_.insert({made.expires, number});
 }
 
 // A prompt may hold one key twice under external ids, so one booking may stand on it twice.
@@ -35,37 +37,63 @@ void SpeculativeBlocks::EraseStands(const BlockKey& key, Condition condition) {
   const auto found = stands_.find(key);
   if (found == stands_.end()) return;
   auto& stands = found->second;
-  const size_t before = stands.size();
-  stands.erase(std::remove_if(stands.begin(), stands.end(), condition), stands.end());
-  mark_count_ -= before - stands.size();
+  const auto erased = [&](const Stand& stand) {
+    if (!condition(stand)) return false;
+    --mark_count_;
+    Speculation& speculation = speculations_.at(stand.speculation);
+    CAIRN_CHECK(speculation.standing > 0);
+    --speculation.standing;
+    return true;
+  };
+  stands.erase(std::remove_if(stands.begin(), stands.end(), erased), stands.end());
   if (stands.empty()) stands_.erase(found);
 }
 
 void SpeculativeBlocks::Fed(HolderIndex holder, const BlockKey& key) {
-  if (stands_.empty()) return;
+  const auto found = stands_.find(key);
+  if (found == stands_.end()) return;
+  absl::InlinedVector<Number, 4> touched;
+  for (const Stand& stand : found->second) {
+    if (stand.holder == holder) touched.push_back(stand.speculation);
+  }
+  if (touched.empty()) return;
   EraseStands(key, [holder](const Stand& stand) { return stand.holder == holder; });
+  for (const Number number : touched) {
+    const auto speculation = speculations_.find(number);
+    if (speculation != speculations_.end() && speculation->second.standing == 0) Drop(number);
+  }
 }
 
 void SpeculativeBlocks::End(const BookingId& booking, bool written, absl::Time now) {
-  const auto found = speculations_.find(booking);
-  if (found == speculations_.end()) return;
-  if (!written || options_.linger <= absl::ZeroDuration()) return Drop(booking);
-  absl::Time& expires = found->second.expires;
-  deadlines_.erase({expires, booking});
-  expires = std::min(expires, now + options_.linger);
-  deadlines_.insert({expires, booking});
+  const auto found = by_booking_.find(booking);
+  if (found == by_booking_.end()) return;
+  const Number number = found->second;
+  if (!written || options_.linger <= absl::ZeroDuration()) return Drop(number);
+  Speculation& speculation = speculations_.at(number);
+  SetDeadline(number, std::min(speculation.expires, now + options_.linger), &speculation);
 }
 
-void SpeculativeBlocks::Drop(const BookingId& booking) {
-  const auto found = speculations_.find(booking);
+void SpeculativeBlocks::SetDeadline(Number number, absl::Time expires, Speculation* speculation) {
+  deadlines_.erase({speculation->expires, number});
+  speculation->expires = expires;
+  deadlines_.insert({expires, number});
+}
+
+void SpeculativeBlocks::Drop(Number number) {
+  const auto found = speculations_.find(number);
   CAIRN_CHECK(found != speculations_.end());
-  const Speculation ended = std::move(found->second);
-  deadlines_.erase({ended.expires, booking});
-  speculations_.erase(found);
-  partitions_->Release(ended.partition);
-  for (const BlockKey& key : ended.keys) {
-    EraseStands(key, [&](const Stand& stand) { return stand.speculation == ended.number; });
+  if (found->second.standing > 0) {
+    for (const BlockKey& key : found->second.keys) {
+      EraseStands(key, [number](const Stand& stand) { return stand.speculation == number; });
+    }
   }
+  const Speculation& ended = found->second;
+  CAIRN_CHECK(ended.standing == 0 && key_count_ >= ended.keys.size());
+  key_count_ -= ended.keys.size();
+  deadlines_.erase({ended.expires, number});
+  by_booking_.erase(ended.booking);
+  partitions_->Release(ended.partition);
+  speculations_.erase(found);
 }
 
 void SpeculativeBlocks::EndHolder(HolderIndex holder) {
@@ -75,8 +103,7 @@ void SpeculativeBlocks::EndHolder(HolderIndex holder) {
 
 void SpeculativeBlocks::Expire(absl::Time now) {
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
-    const BookingId booking = deadlines_.begin()->second;
-    Drop(booking);
+    Drop(deadlines_.begin()->second);
   }
 }
 

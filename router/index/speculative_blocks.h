@@ -3,7 +3,9 @@
 // A request that was just routed will make its blocks appear at a holder; one that follows it
 // closely should be sent there too. Such a mark ends with the next fed record of its key from that
 // holder, with its booking, with a new incarnation of the holder, or by its TTL. Over a bound
-// nothing is marked: a mark is only a hint. Not thread-safe: under the core's lock.
+// nothing is marked: a mark is only a hint. The bound is on all that is remembered: a booking's
+// keys are, those fed included, until none of its marks stands. Not thread-safe: under the core's
+// lock.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +54,10 @@ class SpeculativeBlocks {
   // Calls `visit` for each mark of the key that still stands.
   void Visit(const BlockKey& key, absl::FunctionRef<void(HolderIndex, PartitionIndex)> visit) const;
 
+  // Those that stand.
   size_t mark_count() const { return mark_count_; }
+  // Keys of all bookings that have a mark: what marks_max bounds.
+  size_t key_count() const { return key_count_; }
 
  private:
   struct Stand {  // One booking's mark on one key.
@@ -62,24 +67,30 @@ class SpeculativeBlocks {
     HolderIndex holder = 0;
   };
   struct Speculation {
-    uint64_t number = 0;
+    BookingId booking;
     PartitionIndex partition = 0;
     std::vector<BlockKey> keys;
+    size_t standing = 0;  // Marks of them that stand.
     absl::Time expires;
   };
+  using Number = uint64_t;  // Of a speculation; never used twice.
 
+  // Erases the key's marks for which the condition holds; those it belonged to are told.
   template <typename Condition>
   void EraseStands(const BlockKey& key, Condition condition);
-  void Drop(const BookingId& booking);
+  void SetDeadline(Number number, absl::Time expires, Speculation* speculation);
+  void Drop(Number number);
 
   const SpeculationOptions options_;
   PartitionTable* const partitions_;
   std::vector<uint32_t> generations_;  // By holder.
   absl::flat_hash_map<BlockKey, absl::InlinedVector<Stand, 1>> stands_;
   size_t mark_count_ = 0;
-  uint64_t next_number_ = 1;
-  absl::flat_hash_map<BookingId, Speculation> speculations_;
-  absl::btree_set<std::pair<absl::Time, BookingId>> deadlines_;  // One for each speculation.
+  size_t key_count_ = 0;
+  Number next_number_ = 1;
+  absl::flat_hash_map<Number, Speculation> speculations_;
+  absl::flat_hash_map<BookingId, Number> by_booking_;         // One for each speculation.
+  absl::btree_set<std::pair<absl::Time, Number>> deadlines_;  // The same.
 };
 
 }  // namespace cairn::router

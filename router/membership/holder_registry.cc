@@ -1,28 +1,18 @@
 #include "router/membership/holder_registry.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
-#include "common/identity/sha256.h"
+#include "common/identity/rendezvous.h"
 
 namespace cairn::router {
-namespace {
-
-uint64_t StableHash(absl::string_view text) {
-  const Sha256Digest digest = Sha256(text);
-  uint64_t hash = 0;
-  std::memcpy(&hash, digest.data(), sizeof(hash));
-  return hash;
-}
-
-}  // namespace
-
 HolderRegistry::HolderRegistry(std::vector<std::string> addresses) {
-  for (std::string& address : addresses) holders_.push_back({std::move(address), "", "", 0});
+  for (std::string& address : addresses) {
+    holders_.emplace_back();
+    holders_.back().address = std::move(address);
+  }
 }
 
 absl::StatusOr<HolderRegistry> HolderRegistry::Make(std::vector<std::string> addresses) {
@@ -52,14 +42,17 @@ absl::StatusOr<HolderRegistry::Claimed> HolderRegistry::Claim(
                                       claimer.address, " and held by ", holders_[other].address,
                                       ", whose feed lives; give each node its own id");
       claimer.conflicts_with = other;
+      EndDispute(&claimer);
       return absl::FailedPreconditionError(claimer.conflict);
     }
     holders_[other].node_id.clear();
     holders_[other].conflict.clear();
+    EndDispute(&holders_[other]);
     claimed.displaced = other;
   }
   claimer.node_id = hello.node_id();
   claimer.conflict.clear();
+  EndDispute(&claimer);
   AttachReplica(holder, hello, lives, &claimed);
   return claimed;
 }
@@ -74,20 +67,57 @@ void HolderRegistry::AttachReplica(HolderIndex holder, const v1::NodeInfo& hello
   if (hello.worker_address().empty()) return;
   const std::optional<ReplicaId> known = FindReplica(hello.worker_address());
   if (!known.has_value()) {
-    replicas_.emplace(next_replica_++,
-                      Replica{hello.worker_address(), holder, StableHash(hello.worker_address())});
+    replicas_.emplace(next_replica_++, Replica{hello.worker_address(), holder,
+                                               RendezvousReplica(hello.worker_address())});
     return;
   }
   Replica& replica = replicas_.at(*known);
   if (replica.holder != holder && lives(replica.holder)) {
-    holders_[holder].conflict =
-        absl::StrCat("worker ", hello.worker_address(), " is named by ", holders_[holder].address,
-                     " and by ", holders_[replica.holder].address,
-                     ", whose feed lives; the first node is taken to be beside it");
-    holders_[holder].conflicts_with = replica.holder;
+    Dispute(holder, replica);
     return;
   }
   replica.holder = holder;
+}
+
+void HolderRegistry::Dispute(HolderIndex holder, const Replica& replica) {
+  Holder& loser = holders_[holder];
+  CAIRN_CHECK(loser.disputed_worker.empty());
+  loser.disputed_worker = replica.worker_address;
+  ++disputes_;
+  loser.conflict = absl::StrCat("worker ", replica.worker_address, " is named by ", loser.address,
+                                " and by ", holders_[replica.holder].address,
+                                ", whose feed lives; the first node is taken to be beside it");
+  loser.conflicts_with = replica.holder;
+}
+
+void HolderRegistry::EndDispute(Holder* holder) {
+  if (holder->disputed_worker.empty()) return;
+  holder->disputed_worker.clear();
+  CAIRN_CHECK(disputes_ > 0);
+  --disputes_;
+}
+
+void HolderRegistry::SettleWorkers(absl::FunctionRef<bool(HolderIndex)> out) {
+  if (disputes_ == 0) return;
+  for (HolderIndex i = 0; i < holders_.size(); ++i) {
+    Holder& holder = holders_[i];
+    if (holder.disputed_worker.empty() || out(i)) continue;
+    const std::optional<ReplicaId> known = FindReplica(holder.disputed_worker);
+    if (known.has_value()) {
+      Replica& replica = replicas_.at(*known);
+      if (!out(replica.holder)) continue;
+      replica.holder = i;
+    } else {
+      AddReplica(holder.disputed_worker, i);
+    }
+    EndDispute(&holder);
+    holder.conflict.clear();
+  }
+}
+
+void HolderRegistry::AddReplica(const std::string& worker_address, HolderIndex holder) {
+  replicas_.emplace(next_replica_++,
+                    Replica{worker_address, holder, RendezvousReplica(worker_address)});
 }
 
 void HolderRegistry::RemoveReplicasOf(HolderIndex holder, absl::string_view kept_worker,

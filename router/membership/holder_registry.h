@@ -49,6 +49,10 @@ class HolderRegistry {
   absl::StatusOr<Claimed> Claim(HolderIndex holder, const v1::NodeInfo& hello,
                                 absl::FunctionRef<bool(HolderIndex)> lives);
 
+  // Gives a worker that several nodes name to another of them when the node that it stood beside is
+  // `out`. To be called now and then; without such disputes it costs nothing.
+  void SettleWorkers(absl::FunctionRef<bool(HolderIndex)> out);
+
   size_t holder_count() const { return holders_.size(); }
   const std::string& AddressOf(HolderIndex holder) const { return holders_[holder].address; }
   // Empty before its first hello.
@@ -68,17 +72,23 @@ class HolderRegistry {
     // Why its last hello was refused, or its worker not listed, and the holder it lost to.
     std::string conflict;
     HolderIndex conflicts_with = 0;
+    // That it names and another node has; else empty.
+    std::string disputed_worker;
   };
 
   explicit HolderRegistry(std::vector<std::string> addresses);
 
   void AttachReplica(HolderIndex holder, const v1::NodeInfo& hello,
                      absl::FunctionRef<bool(HolderIndex)> lives, Claimed* claimed);
+  void AddReplica(const std::string& worker_address, HolderIndex holder);
+  void Dispute(HolderIndex holder, const Replica& replica);
+  void EndDispute(Holder* holder);
   void RemoveReplicasOf(HolderIndex holder, absl::string_view kept_worker, Claimed* claimed);
 
   std::vector<Holder> holders_;
   Replicas replicas_;
   ReplicaId next_replica_ = 1;
+  size_t disputes_ = 0;  // Holders with a disputed worker.
 };
 
 }  // namespace cairn::router

@@ -90,6 +90,22 @@ TEST_F(RouterNodesTest, ASecondNodeOfTheSameIdIsRefusedWhileTheFirstLives) {
   EXPECT_THAT(core_->ListReplicas(), SizeIs(2));
 }
 
+TEST_F(RouterNodesTest, AWorkerThatTwoNodesNameStaysInWhenOneOfThemDies) {
+  Start();
+  core_->OnFeedBroken(1);
+  nodes_[1] = ModelHolder({.node_id = "node-1", .worker_address = "worker-0", .shards = 4});
+  Connect(1);
+  Put(1, 0, 10);
+  EXPECT_EQ(Route(0, 10).replicas[0].matched.fed[kHostTier], 0u) << "it is beside node-0";
+  core_->OnFeedBroken(0);
+  Pass(absl::Milliseconds(100), {1, 2});
+  const RouteAnswer answer = Route(0, 10);
+  EXPECT_EQ(answer.replicas[0].worker_address, "worker-0");
+  EXPECT_EQ(FirstNode(answer), "node-1");
+  EXPECT_EQ(answer.replicas[0].reason, RouteReason::kPrefix);
+  for (const ReplicaStatus& replica : core_->ListReplicas()) EXPECT_THAT(replica.conflict, "");
+}
+
 TEST_F(RouterNodesTest, ADrainingNodesReplicaComesLast) {
   Start();
   Put(0, 0, 10);
@@ -98,6 +114,23 @@ TEST_F(RouterNodesTest, ADrainingNodesReplicaComesLast) {
   EXPECT_EQ(answer.replicas[2].node_id, "node-0");
   EXPECT_EQ(answer.replicas[2].matched.total(), 0u);
   EXPECT_EQ(answer.replicas[2].reason, RouteReason::kHolderOut);
+}
+
+TEST_F(RouterNodesTest, ADrainThatWasCancelledBringsItsReplicaBack) {
+  Start();
+  Put(0, 0, 10);
+  Feed(0, {nodes_[0].Heartbeat(v1::DRAIN_STATE_DRAINING)});
+  EXPECT_NE(FirstNode(Route(0, 10)), "node-0");
+  Feed(0, {nodes_[0].Heartbeat(v1::DRAIN_STATE_SERVING)});
+  EXPECT_EQ(FirstNode(Route(0, 10)), "node-0");
+}
+
+TEST_F(RouterNodesTest, AnIdleNodeThatOnlyBeatsStaysExact) {
+  Start();
+  Put(0, 0, 10);
+  Pass(absl::Minutes(1), {0, 1, 2});
+  EXPECT_EQ(core_->StateOf(0), HolderState::kExact);
+  EXPECT_EQ(FirstNode(Route(0, 10)), "node-0");
 }
 
 TEST_F(RouterNodesTest, ReadyOnceTheSnapshotsOfReachableHoldersAreIn) {

@@ -99,10 +99,35 @@ TEST_F(SpeculativeBlocksTest, PastTheBoundTheFirstKeysAreMarked) {
   EXPECT_EQ(marks_.mark_count(), 0u);
 }
 
+TEST_F(SpeculativeBlocksTest, WhatIsRememberedOfFedMarksCountsToTheBound) {
+  Mark(1, 0, 0, 6);
+  for (uint32_t key = 0; key < 5; ++key) marks_.Fed(0, NumberedKey(key));
+  EXPECT_EQ(marks_.mark_count(), 1u);
+  EXPECT_EQ(marks_.key_count(), 6u);
+  Mark(2, 0, 20, 6);
+  EXPECT_THAT(HoldersOf(23), ElementsAre(0));
+  EXPECT_THAT(HoldersOf(24), IsEmpty());
+  EXPECT_EQ(marks_.key_count(), 10u);
+}
+
+TEST_F(SpeculativeBlocksTest, ABookingIsForgottenWithTheLastOfItsMarks) {
+  Mark(1, 0, 0, 10);
+  Mark(2, 0, 0, 1);
+  for (uint32_t key = 0; key < 10; ++key) marks_.Fed(0, NumberedKey(key));
+  EXPECT_EQ(marks_.key_count(), 0u);
+  marks_.End(Booking(1), true, kStart);
+  marks_.Expire(kStart + absl::Minutes(5));
+  Mark(3, 0, 0, 10);
+  EXPECT_EQ(marks_.mark_count(), 10u);
+}
+
 TEST_F(SpeculativeBlocksTest, AKeyThatAPromptHasTwiceIsCountedRight) {
   const std::vector<BlockKey> keys = {NumberedKey(1), NumberedKey(1)};
   marks_.Mark(Booking(1), 0, partition_, keys, kStart);
   EXPECT_EQ(marks_.mark_count(), 2u);
+  marks_.Fed(0, NumberedKey(1));
+  EXPECT_EQ(marks_.key_count(), 0u);
+  marks_.Mark(Booking(1), 0, partition_, keys, kStart);
   marks_.End(Booking(1), false, kStart);
   EXPECT_EQ(marks_.mark_count(), 0u);
 }

@@ -93,6 +93,29 @@ TEST_F(HolderRegistryTest, AWorkerThatTwoLivingNodesNameStaysBesideTheFirst) {
   EXPECT_EQ(registry_.replicas().begin()->second.holder, 1);
 }
 
+TEST_F(HolderRegistryTest, ADisputedWorkerGoesToTheOtherNodeWhenTheFirstIsOutOrNamesAnother) {
+  const auto settle = [this] {
+    registry_.SettleWorkers([this](HolderIndex holder) { return !alive_.contains(holder); });
+  };
+  const auto beside = [this] {
+    return registry_.replicas().at(*registry_.FindReplica("wa")).holder;
+  };
+  ASSERT_TRUE(Claim(0, "node-a", "wa").ok());
+  ASSERT_TRUE(Claim(1, "node-b", "wa").ok());
+  ASSERT_TRUE(Claim(2, "node-c", "wa").ok());
+  settle();
+  EXPECT_EQ(beside(), 0);
+  alive_.erase(0);
+  settle();
+  EXPECT_EQ(beside(), 1);
+  EXPECT_THAT(registry_.ConflictOf(1), IsEmpty());
+  ASSERT_TRUE(Claim(1, "node-b", "wb").ok());
+  settle();
+  EXPECT_EQ(beside(), 2);
+  EXPECT_THAT(Workers(), ::testing::UnorderedElementsAre("wa", "wb"));
+  EXPECT_THAT(registry_.ConflictOf(2), IsEmpty());
+}
+
 TEST_F(HolderRegistryTest, AReplicaHashesAlikeInEveryRouter) {
   HolderRegistry other = *HolderRegistry::Make({"x:1"});
   ASSERT_TRUE(Claim(1, "node-a", "wa").ok());
