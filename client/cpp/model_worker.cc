@@ -43,7 +43,11 @@ struct ModelWorker::Work {
 
 ModelWorker::ModelWorker(const ModelWorkerOptions& options, const NamespaceHandle& name_space,
                          RouterClient* router, NodeClients* nodes)
-    : options_(options), name_space_(name_space), router_(router), nodes_(nodes) {}
+    : options_(options),
+      name_space_(name_space),
+      router_(router),
+      nodes_(nodes),
+      router_absence_(nodes->clock(), kRouterGoneFor) {}
 
 WorkOutcome ModelWorker::Run(const WorkRequest& request, PrefillEngine* engine) const {
   Work work(request, engine, nodes_->clock(), options_.total_timeout);
@@ -66,6 +70,21 @@ void ModelWorker::Route(Work* work) const {
     work->replicas = options_.fixed_replicas;
     return;
   }
+  absl::StatusOr<RouteAnswer> answer = AskRouter(work);
+  work->Note(answer.status());
+  if (!answer.ok()) {
+    work->replicas = OrderByRendezvous(work->request.prompt->keys(), options_.known_replicas);
+    return;
+  }
+  work->outcome.routed = true;
+  work->replicas = std::move(answer->replicas);
+  work->booking = answer->booking;
+}
+
+absl::StatusOr<RouteAnswer> ModelWorker::AskRouter(Work* work) const {
+  if (!router_absence_.MayAsk()) {
+    return absl::UnavailableError("the router was gone a moment ago; not asked again yet");
+  }
   const Prompt& prompt = *work->request.prompt;
   absl::StatusOr<RouteAnswer> answer = absl::UnknownError("not asked");
   const absl::Status status = work->budget.Spend(
@@ -83,14 +102,17 @@ void ModelWorker::Route(Work* work) const {
         }
         return answer.status();
       });
-  work->Note(status);
-  if (!status.ok()) {
-    work->replicas = OrderByRendezvous(prompt.keys(), options_.known_replicas);
-    return;
+  NoteRouter(status);
+  if (!status.ok()) return status;
+  return answer;
+}
+
+void ModelWorker::NoteRouter(const absl::Status& status) const {
+  if (IsGone(status)) {
+    router_absence_.NoteGone();
+  } else {
+    router_absence_.NoteAnswered();
   }
-  work->outcome.routed = true;
-  work->replicas = std::move(answer->replicas);
-  work->booking = answer->booking;
 }
 
 void ModelWorker::Read(Work* work) const {
@@ -206,6 +228,7 @@ void ModelWorker::Report(v1::OutcomePhase phase, Work* work) const {
                              .timeout = timeout})
             .status();
       });
+  NoteRouter(status);
   work->Note(status);
 }
 

@@ -4,14 +4,14 @@
 //
 // The cache never fails a request and never makes it wrong. A node that is gone hands the request
 // to the next replica of the router's list; when no router answers, the known replicas are that
-// list. When none is left, everything is computed and nothing stored. Whatever else goes wrong is a
-// miss. Blocks that another writer has
-// in progress are waited for within a bound, and then taken as hits or computed here. Only bytes
-// whose digests were checked against their keys are used.
+// list, at once for requests that come within kRouterGoneFor of that. When none is left, everything
+// is computed and nothing stored. Whatever else goes wrong is a miss. Blocks that another writer
+// has in progress are waited for within a bound, and then taken as hits or computed here. Only
+// bytes whose digests were checked against their keys are used.
 //
 // Every step has a deadline, and all calls of a request together have one more; computing has none.
-// Thread-safe: holds no state of a request; calls block the caller. It does not run the engine,
-// decode, or choose when to start a request.
+// Thread-safe: holds no state of a request, and of its router only whether it was gone; calls block
+// the caller. It does not run the engine, decode, or choose when to start a request.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,19 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cpp/node_clients.h"
+#include "client/cpp/peer_absence.h"
 #include "client/cpp/prefill_engine.h"
 #include "client/cpp/prefix_read.h"
 #include "client/cpp/router_client.h"
 #include "client/cpp/suffix_write.h"
 
 namespace cairn {
+
+// How long a router that did not answer is not asked again.
+inline constexpr absl::Duration kRouterGoneFor = absl::Seconds(1);
 
 struct ModelWorkerOptions {
   // Where requests go when there is no router: as a router would list them, best first.
@@ -102,6 +107,9 @@ class ModelWorker {
   struct Work;
 
   void Route(Work* work) const;
+  absl::StatusOr<RouteAnswer> AskRouter(Work* work) const;
+  // How a call to the router ended.
+  void NoteRouter(const absl::Status& status) const;
   // Reads at the first replica whose node answers.
   void Read(Work* work) const;
   bool ReadAt(const RoutedReplica& replica, Work* work) const;
@@ -115,6 +123,7 @@ class ModelWorker {
   const NamespaceHandle name_space_;
   RouterClient* const router_;
   NodeClients* const nodes_;
+  mutable PeerAbsence router_absence_;
 };
 
 }  // namespace cairn

@@ -2,6 +2,11 @@
 //
 // A bounded number of frames is on its way unanswered, so that the node's admission is what paces
 // the writer. Every answer is read; nothing more is sent once the stream failed.
+//
+// Not thread-safe; Run blocks its caller up to the timeout. Two kinds of failure: the stream's own
+// is Run's status (the node's code, DEADLINE_EXCEEDED, or INTERNAL for an answer that breaks the
+// contract), after which items from items_answered() on may have landed or not; a segment's own is
+// in errors() and ends nothing. It does not repeat: who owns the token knows what is still missing.
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>

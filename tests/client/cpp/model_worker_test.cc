@@ -5,82 +5,14 @@
 
 #include <gmock/gmock.h>
 
-#include "client/cpp/rendezvous.h"
 #include "common/wire/limits.h"
-#include "tests/client/cpp/fake_engine.h"
-#include "tests/client/cpp/fake_node.h"
-#include "tests/client/cpp/fake_router.h"
-#include "tests/client/cpp/fake_wait.h"
-#include "tests/client/cpp/sample_blocks.h"
-#include "tests/testing/fake_clock.h"
-#include "tests/testing/seeded_random.h"
+#include "tests/client/cpp/model_worker_fixture.h"
 
 namespace cairn::testing {
 namespace {
 
 using ::testing::SizeIs;
 
-class ModelWorkerTest : public ::testing::Test {
- protected:
-  ModelWorkerTest() { Use(TwoGroups()); }
-
-  void Use(const Namespace& fields) {
-    handle_.emplace(HandleOf(fields));
-    node_ = std::make_unique<FakeNode>(*handle_);
-    other_node_ = std::make_unique<FakeNode>(*handle_);
-    router_ = std::make_unique<FakeRouter>();
-    router_->AddReplica(node_->target());
-    router_->AddReplica(other_node_->target());
-    RouterClientOptions options;
-    options.target = router_->target();
-    router_client_ = std::make_unique<RouterClient>(options, parts_);
-    MakePrompt(4);
-  }
-
-  void MakePrompt(size_t blocks, size_t tokens_beyond = 0) {
-    tokens_.resize(blocks * handle_->block_tokens() + tokens_beyond);
-    for (size_t i = 0; i < tokens_.size(); ++i) tokens_[i] = static_cast<uint32_t>(i);
-    const Region region{.scope = {"public", "", ""}, .tokens = tokens_, .external_ids = {}};
-    absl::StatusOr<Prompt> prompt = Prompt::Make(hasher_, *handle_, {&region, 1});
-    CAIRN_CHECK_OK(prompt.status());
-    prompt_.emplace(*std::move(prompt));
-  }
-
-  // Runs one request with a new engine.
-  WorkOutcome Run(const std::function<void(FakeEngine*)>& prepare = [](FakeEngine*) {}) {
-    engine_ = std::make_unique<FakeEngine>(&*handle_, &*prompt_);
-    prepare(engine_.get());
-    const ModelWorker worker(options_, *handle_, router_client_.get(), &nodes_);
-    WorkOutcome outcome = worker.Run({.prompt = &*prompt_, .output_tokens = 7}, engine_.get());
-    EXPECT_TRUE(engine_->prefix_was_right());
-    return outcome;
-  }
-
-  FakeClock clock_;
-  FakeWait wait_{&clock_};
-  SeededRandom random_{11};
-  Sha256BlockHasher hasher_;
-  const ClientParts parts_{&hasher_, &clock_, &random_, &wait_};
-  NodeClients nodes_{{}, parts_};
-  std::optional<NamespaceHandle> handle_;
-  std::unique_ptr<FakeNode> node_;
-  std::unique_ptr<FakeNode> other_node_;
-  std::unique_ptr<FakeRouter> router_;
-  std::unique_ptr<RouterClient> router_client_;
-  ModelWorkerOptions options_;
-  std::vector<uint32_t> tokens_;
-  std::optional<Prompt> prompt_;
-  std::unique_ptr<FakeEngine> engine_;
-};
-
-RoutedReplica ReplicaAt(const std::string& worker, const FakeNode& node) {
-  RoutedReplica replica;
-  replica.worker_address = worker;
-  replica.node_addresses = {node.target()};
-  return replica;
-}
-
-const absl::Status kGone = absl::UnavailableError("gone");
 // More than any client tries.
 constexpr int kAlways = 100;
 
@@ -250,38 +182,6 @@ TEST_F(ModelWorkerTest, ComputesEverythingWhenNoNodeIsLeft) {
   EXPECT_EQ(outcome.computed_tokens, tokens_.size());
   EXPECT_TRUE(absl::IsUnavailable(outcome.cache_status)) << outcome.cache_status;
   EXPECT_EQ(router_->outcomes().back().phase(), v1::OUTCOME_PHASE_END);
-}
-
-TEST_F(ModelWorkerTest, ComputesEverythingWhenTheRouterIsGone) {
-  router_->Stop();
-  const WorkOutcome outcome = Run();
-  EXPECT_TRUE(outcome.status.ok());
-  EXPECT_FALSE(outcome.cached);
-  EXPECT_EQ(engine_->computations(), 1);
-  EXPECT_EQ(node_->Calls("Lookup"), 0);
-}
-
-TEST_F(ModelWorkerTest, GoesToAKnownReplicaWhenTheRouterIsGone) {
-  EXPECT_TRUE(Run().routed);
-  router_->Stop();
-  // Whichever comes first has what was stored.
-  options_.known_replicas = {ReplicaAt("left", *node_), ReplicaAt("right", *node_)};
-  const WorkOutcome outcome = Run();
-  EXPECT_FALSE(outcome.routed);
-  EXPECT_TRUE(outcome.cached);
-  EXPECT_EQ(outcome.hits.host, 4u);
-  EXPECT_EQ(outcome.replica.worker_address,
-            OrderByRendezvous(prompt_->keys(), options_.known_replicas)[0].worker_address);
-  EXPECT_EQ(router_->outcomes().size(), 2u) << "nothing to report without a booking";
-}
-
-TEST_F(ModelWorkerTest, GoesToTheNextKnownReplicaWhenANodeIsGoneToo) {
-  router_->Stop();
-  node_->Stop();
-  options_.known_replicas = {ReplicaAt("gone", *node_), ReplicaAt("there", *other_node_)};
-  const WorkOutcome outcome = Run();
-  EXPECT_EQ(outcome.replica.worker_address, "there");
-  EXPECT_EQ(other_node_->blocks_present(), 4u);
 }
 
 TEST_F(ModelWorkerTest, DoesNotAskANodeThatTheRouterSaysIsOut) {
