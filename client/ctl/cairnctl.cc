@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -67,6 +69,16 @@ int Fail(absl::string_view what, const absl::Status& status, std::ostream* err) 
   return kExitFailure;
 }
 
+// What was printed counts only when it arrived: scripts read it.
+int Finish(absl::string_view what, const Streams& streams, std::ostream* err) {
+  errno = 0;
+  streams.out->flush();
+  if (streams.out->good()) return 0;
+  *err << what << ": the output cannot be written"
+       << (errno == 0 ? "" : absl::StrCat(": ", std::strerror(errno))) << "\n";
+  return kExitFailure;
+}
+
 int FailUsage(absl::string_view what, const absl::Status& status, const std::string& usage,
               std::ostream* err) {
   *err << what << ": " << status.message() << "\n\n" << usage;
@@ -97,7 +109,7 @@ int RunCairnctl(const std::vector<std::string>& arguments, const Streams& stream
   }
   if (AsksForHelp(arguments[0])) {
     *streams.out << Usage();
-    return 0;
+    return Finish("cairnctl", streams, err);
   }
   const std::vector<Command> commands = AllCommands();
   const auto command = std::find_if(commands.begin(), commands.end(),
@@ -105,16 +117,16 @@ int RunCairnctl(const std::vector<std::string>& arguments, const Streams& stream
   if (command == commands.end()) {
     return FailUsage("cairnctl", UnknownCommand(arguments[0]), Usage(), err);
   }
+  const std::string what = absl::StrCat("cairnctl ", command->name);
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
   if (std::any_of(rest.begin(), rest.end(), AsksForHelp)) {
     *streams.out << UsageOf(*command);
-    return 0;
+    return Finish(what, streams, err);
   }
-  const std::string what = absl::StrCat("cairnctl ", command->name);
   const absl::StatusOr<CommandLine> line = CommandLine::Parse(command->flags, rest);
   if (!line.ok()) return FailUsage(what, line.status(), UsageOf(*command), err);
   const absl::Status status = command->run(*line, {streams.in, streams.out, err});
-  if (status.ok()) return 0;
+  if (status.ok()) return Finish(what, streams, err);
   if (IsUsageError(status)) return FailUsage(what, status, UsageOf(*command), err);
   return Fail(what, status, err);
 }

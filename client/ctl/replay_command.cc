@@ -150,6 +150,11 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   const absl::StatusOr<std::unique_ptr<TraceReader>> trace = OpenTraceOf(line, *options);
   if (!trace.ok()) return trace.status();
   if (line.Given("plan")) return Plan(line, *options, trace->get(), streams);
+  if (line.Given("json")) {
+    if (absl::Status status = ReplayReport::CheckPath(line.Get("json")); !status.ok()) {
+      return status;
+    }
+  }
   absl::Status verdict;
   const absl::StatusOr<ReplayReport> report =
       RunReplay(line, *options, trace->get(), streams, &verdict);

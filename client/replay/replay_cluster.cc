@@ -53,6 +53,7 @@ absl::StatusOr<ReplayCluster> PrepareRoutedCluster(const NamespaceHandle& name_s
   const absl::StatusOr<ReplicaList> list = AwaitReplicas(router, wait);
   if (!list.ok()) return list.status();
   ReplayCluster cluster;
+  absl::Status gone;
   for (const ReplicaEntry& entry : list->replicas) {
     if (entry.state == v1::HOLDER_STATE_OUT || entry.node_addresses.empty()) continue;
     RoutedReplica replica;
@@ -60,9 +61,15 @@ absl::StatusOr<ReplayCluster> PrepareRoutedCluster(const NamespaceHandle& name_s
     replica.node_id = entry.node_id;
     replica.node_addresses = entry.node_addresses;
     const absl::Status status = AddNode(name_space, std::move(replica), nodes, &cluster);
+    // It died after the router heard of it: workers find out too, and register where they must.
+    if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
+      gone.Update(status);
+      continue;
+    }
     if (!status.ok()) return status;
   }
   if (cluster.replicas.empty()) {
+    if (!gone.ok()) return gone;
     return absl::UnavailableError("the router knows replicas, but not one of their nodes lives");
   }
   return cluster;

@@ -25,8 +25,9 @@ struct ReplayCluster {
 // Longest wait for a router that says it is ready and knows a replica.
 inline constexpr absl::Duration kRouterReadyWait = absl::Seconds(30);
 
-// Waits for the router, and registers the namespace with every node that it knows. A status names
-// the address that did not do as it should.
+// Waits for the router, and registers the namespace with every node that it knows. A node that is
+// gone by then is passed over as long as there is another. A status names the address that did not
+// do as it should.
 absl::StatusOr<ReplayCluster> PrepareRoutedCluster(const NamespaceHandle& name_space,
                                                    RouterClient* router, NodeClients* nodes,
                                                    RetryWait* wait);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "client/cpp/segment_buffers.h"
 #include "client/cpp/synthetic_payload.h"
 #include "common/base/check.h"
@@ -11,11 +12,19 @@ namespace cairn::replay {
 ReplayEngine::ReplayEngine(const NamespaceHandle* name_space, ReplicaQueues* queues)
     : name_space_(name_space), queues_(queues), expected_(name_space->block_bytes()) {}
 
-void ReplayEngine::Begin(const Prompt* prompt) {
+absl::Status ReplayEngine::Begin(const Prompt* prompt) {
+  const uint64_t block_bytes = name_space_->block_bytes();
+  const uint64_t blocks_max = kPromptBytesMax / block_bytes;
+  if (prompt->block_count() > blocks_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a prompt of ", prompt->block_count(), " blocks of ", block_bytes,
+                     " bytes; a worker has room for ", blocks_max, ": make blocks smaller"));
+  }
   prompt_ = prompt;
   wrong_bytes_ = 0;
-  const size_t needed = prompt->block_count() * name_space_->block_bytes();
+  const size_t needed = prompt->block_count() * block_bytes;
   if (bytes_.size() < needed) bytes_.resize(needed);
+  return absl::OkStatus();
 }
 
 absl::Span<uint8_t> ReplayEngine::BlockAt(size_t block) {

@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "client/cpp/namespace_handle.h"
 #include "client/cpp/prefill_engine.h"
 #include "client/cpp/prompt.h"
@@ -16,13 +19,17 @@
 
 namespace cairn::replay {
 
+// Bytes of one prompt's blocks: each worker has room for as many as its longest prompt took.
+inline constexpr uint64_t kPromptBytesMax = uint64_t{1} << 30;
+
 class ReplayEngine final : public PrefillEngine {
  public:
   // Borrows both.
   ReplayEngine(const NamespaceHandle* name_space, ReplicaQueues* queues);
 
-  // Makes room for a request's blocks. The prompt stays until the next one.
-  void Begin(const Prompt* prompt);
+  // Makes room for a request's blocks, which is kept for later ones. The prompt stays until the
+  // next one. RESOURCE_EXHAUSTED, and nothing done, for a prompt of over kPromptBytesMax.
+  absl::Status Begin(const Prompt* prompt);
 
   // Of the blocks that were taken from the cache, since Begin.
   uint64_t wrong_bytes() const { return wrong_bytes_; }

@@ -1,6 +1,7 @@
 #include "client/replay/replay_namespace.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
@@ -42,11 +43,13 @@ absl::StatusOr<NamespaceHandle> MakeReplayNamespace(uint32_t block_tokens, uint6
                                                    block_tokens, " tokens they have ", dim_bytes,
                                                    " to ", dims_max * dim_bytes));
   }
+  // A node binds a name to one namespace, and may see replays of several sizes.
+  const std::string name = absl::StrCat("replay-", block_tokens, "x", block_bytes);
   absl::StatusOr<NamespaceHandle> handle =
-      NamespaceHandle::Make("replay", WithDims(block_tokens, dims - dims / 2, dims / 2));
+      NamespaceHandle::Make(name, WithDims(block_tokens, dims - dims / 2, dims / 2));
   // Where padding gets in the way, keys alone may fit.
   if (handle.ok() && handle->block_bytes() != block_bytes && dims <= kHeadDimMax) {
-    handle = NamespaceHandle::Make("replay", WithDims(block_tokens, dims, 0));
+    handle = NamespaceHandle::Make(name, WithDims(block_tokens, dims, 0));
   }
   if (!handle.ok()) return handle.status();
   if (handle->block_bytes() == block_bytes) return handle;

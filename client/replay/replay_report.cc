@@ -36,6 +36,13 @@ void AddLatency(const std::string& name, const LatencySummary& latency,
   (*json)[name + "_p99_us"] = absl::ToDoubleMicroseconds(latency.p99);
 }
 
+// Why the system refused; read at once after it did.
+std::string Reason() { return errno == 0 ? "it does not say why" : std::strerror(errno); }
+
+absl::Status CannotWrite(absl::string_view path) {
+  return absl::NotFoundError(absl::StrCat("cannot write ", path, ": ", Reason()));
+}
+
 }  // namespace
 
 LatencySummary LatencySummary::Of(const LatencyRecorder& recorder) {
@@ -107,12 +114,19 @@ std::string ReplayReport::ToJson() const {
   return json.dump(1) + "\n";
 }
 
+absl::Status ReplayReport::CheckPath(const std::string& path) {
+  errno = 0;
+  return std::ofstream(path, std::ios::app).is_open() ? absl::OkStatus() : CannotWrite(path);
+}
+
 absl::Status ReplayReport::WriteJson(const std::string& path) const {
+  errno = 0;
   std::ofstream file(path, std::ios::trunc);
+  if (!file.is_open()) return CannotWrite(path);
   file << ToJson();
   file.close();
   if (file.good()) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
+  return absl::DataLossError(absl::StrCat("cannot write all of ", path, ": ", Reason()));
 }
 
 double BusiestOverMean(absl::Span<const uint64_t> tokens_by_replica) {

@@ -65,7 +65,11 @@ struct ReplayReport {
   // One flat JSON object. Counts are whole numbers, rates lie in [0, 1], latencies end in `_us`.
   std::string ToJson() const;
 
-  // Replaces the file at `path` with ToJson(); the status names the path and the system's reason.
+  // Whether a file at `path` can be written, before the replay that it is for. Makes one, and
+  // leaves the content of one that is there. NOT_FOUND with the path and the system's reason.
+  static absl::Status CheckPath(const std::string& path);
+  // Replaces the file at `path` with ToJson(). NOT_FOUND when it cannot be opened, DATA_LOSS when
+  // not all of it can be written; the status names the path and the system's reason.
   absl::Status WriteJson(const std::string& path) const;
 };
 

@@ -49,12 +49,15 @@ absl::Status ValidateReplayOptions(const ReplayOptions& options) {
         absl::StrCat("workers: ", options.workers, "; 1 to ", kReplayWorkersMax));
   }
   // Written so that what is no number is refused.
-  if (!(options.rate >= 0 && options.rate <= 1e9)) {
-    return absl::InvalidArgumentError(absl::StrCat("rate: ", options.rate, "; 0 to 1e9"));
+  const auto is_zero_or = [](double value, double least, double most) {
+    return value == 0 || (value >= least && value <= most);
+  };
+  if (!is_zero_or(options.rate, 1e-6, 1e9)) {
+    return absl::InvalidArgumentError(absl::StrCat("rate: ", options.rate, "; 0, or 1e-6 to 1e9"));
   }
-  if (!(options.compute_tokens_per_second >= 0 && options.compute_tokens_per_second <= 1e12)) {
+  if (!is_zero_or(options.compute_tokens_per_second, 1, 1e12)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "compute_tokens_per_second: ", options.compute_tokens_per_second, "; 0 to 1e12"));
+        "compute_tokens_per_second: ", options.compute_tokens_per_second, "; 0, or 1 to 1e12"));
   }
   return absl::OkStatus();
 }
@@ -177,11 +180,12 @@ void ReplayRunner::Work(Replay* replay) const {
     }
     OwnedPrompt owned;
     MakePrompt(replay->name_space, *request, &owned);
-    if (!owned.prompt.ok()) {
-      tally.CountFailed(owned.prompt.status(), request->input_tokens());
+    absl::Status ready = owned.prompt.status();
+    if (ready.ok()) ready = engine.Begin(&*owned.prompt);
+    if (!ready.ok()) {
+      tally.CountFailed(ready, request->input_tokens());
       continue;
     }
-    engine.Begin(&*owned.prompt);
     const WorkOutcome outcome = replay->worker->Run(
         {.prompt = &*owned.prompt,
          .output_tokens =

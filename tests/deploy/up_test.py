@@ -15,8 +15,8 @@ import fake_path
 
 PROGRAM = "deploy/up"
 PLAN = json.dumps({"distinct_blocks": 1000, "distinct_bytes": 4096000, "block_tokens": 512})
-# Notes its pid, says where it serves (with port 0 at one that its pid stands for), and lives until it
-# is ended.
+# Notes its pid, says where it serves (with port 0 at one that its pid stands for), and lives until
+# it is ended.
 SERVER = """echo "$$" >> "{pids}"
 for flag in "$@"; do [[ $flag == --listen=* ]] && address=${{flag#--listen=}}; done
 [[ $address == *:0 ]] && address=${{address%0}}$((10000 + $$ % 50000))

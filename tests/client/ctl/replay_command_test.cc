@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 using Json = nlohmann::json;
 
@@ -91,6 +92,24 @@ TEST(ReplayCommandTest, WhatCannotBeReadOrReachedEndsWith1) {
   EXPECT_THAT(no_node.out, IsEmpty());
 }
 
+TEST(ReplayCommandTest, AReportThatCannotBeWrittenIsSaidBeforeTheReplay) {
+  const Ran ran = RunReplay({"--node", "127.0.0.1:1", "--json", "/nonexistent/report.json"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("/nonexistent/report.json: No such file"));
+  EXPECT_THAT(ran.err, Not(HasSubstr("listening")));
+}
+
+TEST(ReplayCommandTest, OutputThatDoesNotArriveIsAFailure) {
+  std::istringstream in;
+  std::ostringstream out;
+  out.setstate(std::ios::badbit);
+  for (const char* flag : {"--plan", "--help"}) {
+    std::ostringstream err;
+    EXPECT_EQ(RunCairnctl({"replay", flag, "--requests", "2"}, {&in, &out}, &err), 1);
+    EXPECT_THAT(err.str(), HasSubstr("cairnctl replay: the output cannot be written"));
+  }
+}
+
 TEST(ReplayCommandTest, CommandLinesThatMakeNoSenseEndWith2AndUsage) {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"--workers", "0"},
@@ -98,7 +117,10 @@ TEST(ReplayCommandTest, CommandLinesThatMakeNoSenseEndWith2AndUsage) {
            {"--requests", "-1"},
            {"--rate", "fast"},
            {"--rate", "-1"},
+           {"--rate", "1e-300"},
            {"--compute-tokens-per-second", "nan"},
+           {"--compute-tokens-per-second", "0.1"},
+           {"--router", "127.0.0.1:99999"},
            {"--seed", "x"},
            {"--output", "xml"},
            {"--node", "127.0.0.1:1", "--router", "127.0.0.1:2"}}) {

@@ -30,6 +30,12 @@ TEST(ReplayNamespace, TheSameSizesGiveTheSameNamespace) {
             MakeReplayNamespace(16, 2048)->fingerprint());
 }
 
+TEST(ReplayNamespace, OneNodeTakesReplaysOfSeveralSizes) {
+  EXPECT_EQ(MakeReplayNamespace(16, 4096)->name(), MakeReplayNamespace(16, 4096)->name());
+  EXPECT_NE(MakeReplayNamespace(16, 4096)->name(), MakeReplayNamespace(512, 4096)->name());
+  EXPECT_NE(MakeReplayNamespace(16, 4096)->name(), MakeReplayNamespace(16, 2048)->name());
+}
+
 TEST(ReplayNamespace, SizesThatCannotBeSayWhatCan) {
   EXPECT_THAT(std::string(MakeReplayNamespace(512, 1000).status().message()),
               HasSubstr("they have 1024 to"));

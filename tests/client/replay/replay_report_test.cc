@@ -109,8 +109,18 @@ TEST(ReplayReport, WritesItsJsonOverWhatWasThere) {
 
 TEST(ReplayReport, SaysWhereItCouldNotWrite) {
   const absl::Status status = Sample().WriteJson("/nonexistent/report.json");
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("/nonexistent/report.json"));
+  EXPECT_EQ(ReplayReport::CheckPath("/nonexistent/report.json"), status);
+  EXPECT_EQ(Sample().WriteJson("/dev/full").code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(ReplayReport, CheckingAPathLeavesWhatIsThere) {
+  const std::string path = ::testing::TempDir() + "/checked.json";
+  ASSERT_TRUE(Sample().WriteJson(path).ok());
+  EXPECT_TRUE(ReplayReport::CheckPath(path).ok());
+  std::ifstream file(path);
+  EXPECT_EQ(nlohmann::json::parse(file)["requests"], Sample().requests);
 }
 
 TEST(BusiestOverMean, ComparesTheBusiestWithTheMean) {

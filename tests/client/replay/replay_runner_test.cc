@@ -195,6 +195,29 @@ TEST_F(ReplayRunnerTest, CountsRequestsWithoutAPrompt) {
   EXPECT_EQ(report->empty_requests, 1u);
 }
 
+TEST_F(ReplayRunnerTest, APromptOverAWorkersRoomFailsAndTheNextOneIsServed) {
+  options_.block_tokens = 0;
+  options_.block_bytes = 4 << 20;
+  const TraceFile file("0.0 19200 1 0 1-300\n0.0 64 1 0 1\n");
+  trace_ = *OpenTrace(file.path());
+  node_ = std::make_unique<FakeNode>(*NamespaceOfReplay(options_, *trace_));
+  const absl::StatusOr<ReplayReport> report = Replay();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->failed_requests, 1u);
+  EXPECT_EQ(report->stored_blocks, 1u);
+  EXPECT_TRUE(absl::IsResourceExhausted(first_failure_)) << first_failure_;
+}
+
+TEST_F(ReplayRunnerTest, ANodeThatDiedBeforeTheReplayIsPassedOver) {
+  FakeNode other(*NamespaceOfReplay(options_, *trace_));
+  UseRouter({other.target(), node_->target()});
+  other.Stop();
+  const absl::StatusOr<ReplayReport> report = Replay();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->failed_requests, 0u);
+  EXPECT_EQ(report->hit_blocks, report->ideal_hit_blocks);
+}
+
 TEST_F(ReplayRunnerTest, ABadLineEndsItWithItsPlace) {
   const TraceFile file("0.0 64 1 0 1\nnonsense\n");
   trace_ = *OpenTrace(file.path());
