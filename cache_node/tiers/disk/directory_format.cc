@@ -22,7 +22,7 @@ struct Head {
   uint32_t magic;
   uint16_t version;
   uint16_t zero;
-  uint64_t checksum;  // Of what follows it.
+  uint64_t checksum;  // Of all but itself.
   uint32_t first_slot;
   uint32_t scopes;
   uint32_t entries;
@@ -56,9 +56,11 @@ struct EntryBytes {
 static_assert(sizeof(EntryBytes) == kDirectoryEntryBytes);
 
 uint64_t Checksum(absl::string_view value, uint64_t file, uint32_t first_slot) {
-  constexpr size_t kCovered = offsetof(Head, first_slot);
-  return kernels::ByteHash64(value.data() + kCovered, value.size() - kCovered,
-                             file * 0x9e37'79b9'7f4a'7c15 + first_slot);
+  constexpr size_t kAt = offsetof(Head, checksum), kBehind = offsetof(Head, first_slot);
+  kernels::ByteHasher hasher(file * 0x9e37'79b9'7f4a'7c15 + first_slot);
+  hasher.Update(value.data(), kAt);
+  hasher.Update(value.data() + kBehind, value.size() - kBehind);
+  return hasher.Digest();
 }
 
 void Seal(Head head, uint64_t file, std::string* value) {

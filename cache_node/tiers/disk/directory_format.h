@@ -3,8 +3,8 @@
 // Chunk, little-endian: magic, version, checksum, then scopes that no chunk of the file before it
 // has listed, then entries of one size in the order of their slots. An entry names its scope by its
 // number among all that the file has listed so far. The footer says how many records there are.
-// Checksums are seeded with the file and with the chunk's first slot. Recovery reads nothing else
-// of a file.
+// Checksums (XXH3-64 of all but themselves) are seeded as a record's, with the chunk's first slot.
+// Recovery reads nothing else of a file.
 //
 // Bytes from disk are not trusted: parsing gives what was written at that place, or DATA_LOSS that
 // says what is wrong. Parsing and the footer are thread-safe; DirectoryWriter is not.

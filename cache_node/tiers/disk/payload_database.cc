@@ -173,7 +173,12 @@ absl::Status PayloadDatabase::TakeInFile(rocksdb::DB* db, const std::string& pat
   const rocksdb::Status there =
       db->Get(RecordReadOptions(), db->DefaultColumnFamily(), FooterKey(*file), &footer);
   if (!there.IsNotFound()) return FromRocksDb(there, path);
-  return FromRocksDb(db->IngestExternalFile({path}, IngestOptions()), path);
+  const rocksdb::Status taken = db->IngestExternalFile({path}, IngestOptions());
+  // It is sound as a file, but not one that could be here.
+  if (taken.IsInvalidArgument() || taken.IsNotSupported()) {
+    return absl::DataLossError(taken.ToString());
+  }
+  return FromRocksDb(taken, path);
 }
 
 absl::Status PayloadDatabase::ListFiles(rocksdb::DB* db, std::vector<FileTable::File>* files) {

@@ -1,5 +1,8 @@
 #include "cache_node/tiers/disk/record_format.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "cache_node/tiers/disk/byte_reader.h"
@@ -44,8 +47,7 @@ struct Fixed {
   uint16_t adapter_bytes;
   uint16_t salt_bytes;
   uint8_t priority;
-  uint8_t zero;
-  uint8_t zeros[16];  // Room, and a round size.
+  uint8_t zeros[17];  // Room, and a round size.
 };
 static_assert(sizeof(Fixed) == 168 && sizeof(Preamble) + sizeof(Fixed) == kRecordFixedBytes);
 
@@ -138,6 +140,11 @@ absl::Status CheckFixed(const Preamble& preamble, const Fixed& fixed, size_t val
   if (fixed.payload_bytes != value_bytes - preamble.head_bytes) {
     return Damaged(absl::StrCat(value_bytes - preamble.head_bytes, " bytes of payload, not ",
                                 fixed.payload_bytes));
+  }
+  const bool zeros = std::all_of(std::begin(fixed.zeros), std::end(fixed.zeros),
+                                 [](uint8_t byte) { return byte == 0; });
+  if (!zeros || ((preamble.flags & kHasParent) == 0 && fixed.parent != BlockKey{})) {
+    return Damaged("bytes that should be zero");
   }
   if (fixed.key != key) return Damaged("another block's record");
   return absl::OkStatus();

@@ -2,9 +2,10 @@
 //
 // Head, little-endian: magic, version, flags, head bytes, key id, checksum; then the fixed fields;
 // then tenant, adapter, salt, tokens, extra and digests, whose lengths are fixed fields. The
-// checksum covers the whole head and is seeded with the place, so that a head read from another
-// place is damage. It does not cover the payload: the checksum of RocksDB's block does, on disk,
-// and the digests, which are in the head, do so on the way to the reader.
+// checksum (XXH3-64) covers the head but for itself and is seeded with the place, file * the golden
+// ratio's 64 bits + slot, so that a head read from another place is damage. It does not cover the
+// payload: the checksum of RocksDB's block does, on disk, and the digests, which are in the head,
+// do so on the way to the reader.
 //
 // The key id is room for encryption at rest: 0 says that the payload is plain, the only value that
 // this version knows.

@@ -78,28 +78,34 @@ absl::Status RocksDbDiskTier::Load() {
     if (absl::Status status = parts_->ledger.Mend(kCloseTimeout); !status.ok()) return status;
     if (absl::Status status = parts_->payload.Mend(kCloseTimeout); !status.ok()) return status;
   }
-  // Room for what opening writes.
-  const bool full = !loaded_ && absl::IsResourceExhausted(parts_->ballast.Fill());
-  if (full) parts_->ballast.Release();
+  absl::Status status = OpenParts();
+  // Opening writes a little too.
+  if (absl::IsResourceExhausted(status) && parts_->ballast.Release()) status = OpenParts();
+  return status;
+}
+
+absl::Status RocksDbDiskTier::OpenParts() {
   if (!prepared_) {
     if (absl::Status status = parts_->directory->Prepare(); !status.ok()) return status;
     const uint64_t set_aside = parts_->directory->SetAsideBytes();
-    parts_->set_aside_bytes.store(set_aside);
-    if (!parts_->files.Reserve(set_aside).ok()) parts_->set_aside_bytes.store(0);
+    if (parts_->files.Reserve(set_aside).ok()) {
+      parts_->set_aside_bytes.store(set_aside);
+    } else if (absl::Status status = parts_->directory->DeleteSetAside(); !status.ok()) {
+      return status;
+    }
     prepared_ = true;
   }
-  if (absl::Status status = LoadLedger(); !status.ok()) return status;
+  if (absl::Status status = OpenLedger(); !status.ok()) return status;
   if (absl::Status status = parts_->payload.Open(); !status.ok()) return status;
-  if (!loaded_) {
-    loaded_ = true;
-    return parts_->ledger.ForgetDeadUnless(
-        [this](uint64_t file) { return parts_->files.Contains(file); });
-  }
-  return absl::OkStatus();
+  if (loaded_) return absl::OkStatus();
+  loaded_ = true;
+  parts_->ballast.Fill().IgnoreError();  // A probe of a full disk tries again.
+  return parts_->ledger.ForgetDeadUnless(
+      [this](uint64_t file) { return parts_->files.Contains(file); });
 }
 
 // A ledger that cannot be read may miss fences: what it guards goes with it.
-absl::Status RocksDbDiskTier::LoadLedger() {
+absl::Status RocksDbDiskTier::OpenLedger() {
   DiskDirectory& directory = *parts_->directory;
   absl::Status status = parts_->ledger.Open(directory.identity(), directory.is_new());
   if (absl::IsDataLoss(status) || absl::IsNotFound(status)) {

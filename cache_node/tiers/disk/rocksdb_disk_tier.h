@@ -65,7 +65,8 @@ class RocksDbDiskTier final : public DiskTier {
 
   // Opens what is not open; mends what is.
   absl::Status Load();
-  absl::Status LoadLedger();
+  absl::Status OpenParts();
+  absl::Status OpenLedger();
   absl::Status ProbeDisk();
   absl::Status RecoverFile(uint64_t file, RecoveredFile* recovered);
   absl::Status SmallWrite(absl::FunctionRef<absl::Status()> write);

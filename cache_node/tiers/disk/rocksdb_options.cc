@@ -1,5 +1,6 @@
 #include "cache_node/tiers/disk/rocksdb_options.h"
 
+#include "cache_node/tiers/disk/silent_logger.h"
 #include "rocksdb/cache.h"
 #include "rocksdb/table.h"
 
@@ -17,9 +18,7 @@ rocksdb::Options CommonOptions(const RocksDbSettings& settings) {
   options.compression = rocksdb::kNoCompression;
   options.max_background_jobs = 2;
   options.max_bgerror_resume_count = 0;  // The tier mends when it is probed, not behind its back.
-  options.info_log_level = rocksdb::WARN_LEVEL;
-  options.max_log_file_size = kInfoLogBytesMax;
-  options.keep_log_file_num = 2;
+  options.info_log = std::make_shared<SilentLogger>();
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   options.manifest_preallocation_size = kPreallocatedManifestBytes;

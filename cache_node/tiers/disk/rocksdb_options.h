@@ -21,7 +21,6 @@ struct RocksDbSettings {
 inline constexpr uint64_t kPayloadManifestBytesMax = uint64_t{8} << 20;
 inline constexpr uint64_t kLedgerManifestBytesMax = uint64_t{1} << 20;
 inline constexpr uint64_t kLedgerMemtableBytes = uint64_t{2} << 20;
-inline constexpr uint64_t kInfoLogBytesMax = uint64_t{256} << 10;
 
 // Of sorted files that are built whole and ingested: no compaction, nothing in the memtable.
 rocksdb::Options PayloadOptions(const RocksDbSettings& settings);

@@ -9,10 +9,7 @@ absl::Status FromRocksDb(const rocksdb::Status& status, absl::string_view what) 
   const std::string message = absl::StrCat(what, ": ", status.ToString());
   if (status.IsNoSpace()) return absl::ResourceExhaustedError(message);
   if (status.IsNotFound() || status.IsPathNotFound()) return absl::NotFoundError(message);
-  // What another version wrote is no more use than what is damaged.
-  if (status.IsCorruption() || status.IsNotSupported() || status.IsInvalidArgument()) {
-    return absl::DataLossError(message);
-  }
+  if (status.IsCorruption()) return absl::DataLossError(message);
   return absl::UnavailableError(message);
 }
 
