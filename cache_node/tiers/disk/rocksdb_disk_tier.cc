@@ -21,7 +21,7 @@ constexpr size_t kProbeBytes = 4096;
 // Of a table reader without its index, which is cached.
 constexpr uint64_t kBytesPerOpenFile = uint64_t{32} << 10;
 // A builder's or a read's buffers beside the record, copies of which RocksDB holds.
-constexpr uint64_t kBufferBytes = uint64_t{2} << 20;
+constexpr uint64_t kBufferBytes = 2 * kFileBufferBytes;
 constexpr uint64_t kRecordCopies = 3;
 
 absl::Status At(DiskPlace place, const absl::Status& status) {

@@ -69,6 +69,7 @@ rocksdb::Options LedgerOptions(const RocksDbSettings& settings) {
 rocksdb::EnvOptions FileWriterOptions(const RocksDbSettings& settings) {
   rocksdb::EnvOptions options;
   options.use_direct_writes = settings.direct_io;
+  options.writable_file_max_buffer_size = kFileBufferBytes;
   return options;
 }
 

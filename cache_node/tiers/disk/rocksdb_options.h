@@ -17,6 +17,9 @@ struct RocksDbSettings {
   int open_files_max = 1024;
 };
 
+// What a file being built collects before it writes: each write is waited for.
+inline constexpr uint64_t kFileBufferBytes = uint64_t{4} << 20;
+
 // Bounds of what the databases take on disk beside payload files.
 inline constexpr uint64_t kPayloadManifestBytesMax = uint64_t{8} << 20;
 inline constexpr uint64_t kLedgerManifestBytesMax = uint64_t{1} << 20;
