@@ -5,6 +5,14 @@
 #include "common/wire/limits.h"
 
 namespace cairn::router {
+namespace {
+
+// True without a disk tier.
+bool AccountsForDisk(const v1::DiskReport& disk) {
+  return !disk.recovering() && disk.health() != v1::DISK_HEALTH_FAILING;
+}
+
+}  // namespace
 
 absl::string_view HolderStateName(HolderState state) {
   switch (state) {
@@ -111,6 +119,7 @@ absl::Status HolderFeed::ApplyHello(const v1::NodeInfo& hello) {
     targets_.blocks->Begin(holder_, hello.shards());
   }
   node_ = hello;
+  disk_accounted_ = AccountsForDisk(hello.disk());
   tracker_ = std::make_unique<FeedTracker>(options_.resync, hello.shards(), &sink_);
   return absl::OkStatus();
 }
@@ -136,6 +145,7 @@ absl::Status HolderFeed::ApplyHeartbeat(const v1::Heartbeat& heartbeat, absl::Ti
   }
   load_ = heartbeat.load();
   node_->set_drain_state(heartbeat.drain_state());
+  disk_accounted_ = AccountsForDisk(heartbeat.disk());
   for (const v1::ShardDigest& digest : heartbeat.shards()) {
     if (absl::Status status = tracker_->ApplyDigest(digest, now); !status.ok()) return status;
   }
@@ -159,7 +169,7 @@ HolderState HolderFeed::StateAt(absl::Time now) const {
   const absl::Duration silent = now - last_message_at_;
   if (silent >= options_.out_after) return HolderState::kOut;
   if (silent >= options_.degraded_after) return HolderState::kDegraded;
-  return tracker_->Exact() ? HolderState::kExact : HolderState::kRecovering;
+  return tracker_->Exact() && disk_accounted_ ? HolderState::kExact : HolderState::kRecovering;
 }
 
 std::vector<uint32_t> HolderFeed::TakeResyncs(absl::Time now) {

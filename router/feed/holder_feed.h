@@ -101,6 +101,8 @@ class HolderFeed {
   IndexSink sink_;
   std::optional<v1::NodeInfo> node_;
   std::optional<v1::LoadReport> load_;
+  bool disk_accounted_ =
+      true;  // What the feed says of the disk tier is all that can be read there.
   std::unique_ptr<FeedTracker> tracker_;  // Of the stream; none while there is none.
   absl::Time last_message_at_ = absl::InfinitePast();
 };

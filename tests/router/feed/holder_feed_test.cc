@@ -63,6 +63,31 @@ TEST_F(HolderFeedTest, GoesFromOutOverRecoveringToExact) {
   EXPECT_EQ(MatchOf(0, 8), 8u);
 }
 
+TEST_F(HolderFeedTest, IsNotExactWhileItsDiskTierComesBackOrFailsAndIsStillMatched) {
+  ModelHolder node({});
+  Put(&node, 0, 8);
+  node.NewStream();
+  Message hello = node.Hello();
+  hello.mutable_hello()->mutable_disk()->set_recovering(true);
+  Apply(hello);
+  ApplyAll(node.Snapshots());
+  Message heartbeat = node.Heartbeat();
+  v1::DiskReport* disk = heartbeat.mutable_heartbeat()->mutable_disk();
+  disk->set_recovering(true);
+  Apply(heartbeat);
+  EXPECT_EQ(State(), HolderState::kRecovering);
+  EXPECT_EQ(MatchOf(0, 8), 8u);
+  disk->set_recovering(false);
+  disk->set_health(v1::DISK_HEALTH_FULL);
+  Apply(heartbeat);
+  EXPECT_EQ(State(), HolderState::kExact);
+  disk->set_health(v1::DISK_HEALTH_FAILING);
+  Apply(heartbeat);
+  EXPECT_EQ(State(), HolderState::kRecovering);
+  Apply(node.Heartbeat());
+  EXPECT_EQ(State(), HolderState::kExact);
+}
+
 TEST_F(HolderFeedTest, SilenceDegradesItAndThenTakesItOutAndAnyMessageBringsItBack) {
   ModelHolder node({});
   Start(&node);
