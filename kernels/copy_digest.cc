@@ -13,15 +13,19 @@
 namespace cairn::kernels {
 namespace {
 
-// Small enough to be in the nearest cache still when it is read for the second time.
-constexpr uint64_t kPieceBytes = 8 << 10;
+// In the nearest cache still when it is read for the second time, and short enough that the next
+// one, which is prefetched meanwhile, does not come in a burst. 2 KiB: 23 GB/s; 8 KiB: 22; without
+// prefetching 21 and 15 (one core; memcpy and then hashing: 16).
+constexpr uint64_t kPieceBytes = 2 << 10;
 constexpr uint64_t kLineBytes = 64;
 
 #if defined(__x86_64__)
 
-// SSE2 is in every x86-64; four of its stores fill a line as one of AVX-512 does.
+// SSE2 is in every x86-64; four of its stores fill a line as one of AVX-512 does. Prefetches as
+// much again behind `from`, which need not be there.
 void StreamLines(std::byte* to, const std::byte* from, uint64_t bytes) {
   for (uint64_t i = 0; i < bytes; i += kLineBytes) {
+    __builtin_prefetch(from + i + bytes);
     const __m128i* const line = reinterpret_cast<const __m128i*>(from + i);
     __m128i* const out = reinterpret_cast<__m128i*>(to + i);
     const __m128i a = _mm_loadu_si128(line), b = _mm_loadu_si128(line + 1);

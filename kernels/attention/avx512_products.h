@@ -211,7 +211,7 @@ void WeightsByValues(const Octets& values, const Ahead& ahead, uint32_t octets, 
     for (uint32_t o = 0; o < octets; ++o) {
       const std::byte* line = nullptr;
       if (ahead.octets != nullptr) {  // A pass's octet is one of `passes` pieces of an octet ahead.
-        const int64_t piece = pass * kTileOctets + o;
+        const int64_t piece = pass * octets + o;
         line = ahead.octets[piece / passes] +
                piece % passes * (8 / ahead.stride) * kColumns * kLineBytes;
       }
