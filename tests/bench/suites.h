@@ -26,8 +26,11 @@ struct Suite {
 
 absl::Span<const Suite> AllSuites();
 
+absl::Status RunCopyDigestSuite(const SuiteOptions& options, JsonReport* report);
+absl::Status RunDecodeSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunFloodSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunHashSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunPressureSuite(const SuiteOptions& options, JsonReport* report);
+absl::Status RunQuantizationSuite(const SuiteOptions& options, JsonReport* report);
 
 }  // namespace cairn::bench
