@@ -31,8 +31,9 @@
 
 namespace cairn {
 
-// How long a router that did not answer is not asked again.
-inline constexpr absl::Duration kRouterGoneFor = absl::Seconds(1);
+// How long a router that did not answer is not asked again. Short: one that is back must be asked
+// before many requests went elsewhere, and found nothing there; asking costs one worker its retry.
+inline constexpr absl::Duration kRouterGoneFor = absl::Milliseconds(100);
 
 struct ModelWorkerOptions {
   // Where requests go when there is no router: as a router would list them, best first.
