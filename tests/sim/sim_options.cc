@@ -9,6 +9,11 @@ constexpr uint64_t kPools[] = {uint64_t{64} << 10, uint64_t{128} << 10, uint64_t
 constexpr uint32_t kShards[] = {1, 4, 16};
 constexpr size_t kFeedQueues[] = {24, 128, 8192};
 
+// As flags and requests give them: an answer says a time to live in whole ones.
+absl::Duration WholeMilliseconds(Dice* dice, uint64_t least, uint64_t most) {
+  return absl::Milliseconds(static_cast<int64_t>(dice->Between(least, most)));
+}
+
 void DrawWeather(Dice* dice, WeatherOptions* weather) {
   // From a link within a rack to one between sites.
   weather->delay_most = dice->Between(absl::Microseconds(500), absl::Milliseconds(20));
@@ -28,6 +33,8 @@ void MakeBusy(Dice* dice, SimOptions* options) {
   options->think_most = absl::Milliseconds(20);
   options->tokens_per_second = 50'000;
   options->workload.requests = dice->Between(200, 500);
+  options->stranger_pause_most = absl::Milliseconds(60);
+  options->weather.slow_chance = 1000;
   options->chaos.pause_least = absl::Milliseconds(20);
   options->chaos.pause_most = dice->Between(absl::Milliseconds(100), absl::Seconds(1));
 }
@@ -51,8 +58,8 @@ SimOptions SimOptions::Of(uint64_t seed) {
   options.store.watcher_queue_records = kFeedQueues[dice.Below(std::size(kFeedQueues))];
   options.store.removed_memory_entries = dice.Between(8, 1024);
   // So that dead clients are forgotten while the simulation lasts.
-  options.store.lease_ttl_default = dice.Between(absl::Milliseconds(200), absl::Seconds(8));
-  options.store.token_ttl_default = dice.Between(absl::Milliseconds(500), absl::Seconds(8));
+  options.store.lease_ttl_default = WholeMilliseconds(&dice, 100, 8000);
+  options.store.token_ttl_default = WholeMilliseconds(&dice, 500, 8000);
   options.router.booking.prefill_ttl = absl::Seconds(20);
   options.router.booking.decode_ttl = absl::Seconds(20);
   options.router.speculation.ttl = absl::Seconds(15);

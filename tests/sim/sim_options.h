@@ -31,7 +31,8 @@ struct SimOptions {
   WorkloadOptions workload;
   WeatherOptions weather;
   ChaosOptions chaos;
-  bool strangers = true;
+  // Between two calls of the stranger.
+  absl::Duration stranger_pause_most = absl::Milliseconds(600);
   node::BlockStore::Options store;
   router::RouterOptions router;
   // Gets every event as a line; null: nobody does. Borrowed.

@@ -99,13 +99,13 @@ SimResult Simulation::Run() {
 void Simulation::RunRequestsAndFaults() {
   cluster_.Start();
   LookSoon();
-  if (options_.strangers) {
-    stranger_ = std::make_unique<Stranger>(&world_,
-                                           Stranger::Options{.host = cluster_.stranger_host(),
-                                                             .router = cluster_.router_host(),
-                                                             .nodes = cluster_.node_hosts()},
-                                           &book_, &truth_, &cluster_);
-  }
+  stranger_ =
+      std::make_unique<Stranger>(&world_,
+                                 Stranger::Options{.host = cluster_.stranger_host(),
+                                                   .router = cluster_.router_host(),
+                                                   .nodes = cluster_.node_hosts(),
+                                                   .pause_most = options_.stranger_pause_most},
+                                 &book_, &truth_, &cluster_);
   chaos_ =
       std::make_unique<Chaos>(&world_, &cluster_, options_.chaos, options_.nodes, options_.workers);
   const absl::Time faults_end = world_.scheduler.Now() + options_.faults_most;
@@ -116,7 +116,7 @@ void Simulation::RunRequestsAndFaults() {
   CAIRN_CHECK(ended);
   world_.log.Note("faults end");
   chaos_->Stop();
-  if (stranger_ != nullptr) stranger_->Stop();
+  stranger_->Stop();
   cluster_.EndFaults();
   world_.weather.Calm();
 }

@@ -139,6 +139,9 @@ void Truth::Take(const SeenCall& call, const v1::LookupRequest& request,
     }
   }
   lease.certain_until = guarded_now_(call.server) + absl::Milliseconds(response.lease_ttl_ms());
+  log_->Note(absl::StrCat("node-", call.server.place, " leases ",
+                          ToHex(response.lease().substr(0, 4)), " over ", lease.keys.size(),
+                          " blocks to ", lease.tenant, " for ", response.lease_ttl_ms(), " ms"));
   node.leases.emplace(response.lease(), std::move(lease));
 }
 

@@ -4,6 +4,7 @@
 #include "tests/sim/invariants/foreign_ids_refused.h"
 #include "tests/sim/invariants/index_equals_listing.h"
 #include "tests/sim/invariants/leases_hold.h"
+#include "tests/sim/invariants/matches_were_there.h"
 #include "tests/sim/invariants/no_crossing_of_tenants.h"
 #include "tests/sim/invariants/no_half_written_visible.h"
 #include "tests/sim/invariants/no_hole_counted.h"
@@ -28,6 +29,7 @@ std::vector<std::unique_ptr<Invariant>> AllInvariants(const Scene* scene,
   all.push_back(std::make_unique<ForeignIdsRefused>(scene));
   all.push_back(std::make_unique<SameRequestSameAnswer>(scene));
   all.push_back(std::make_unique<DeadNodesLeaveRoutes>(scene));
+  all.push_back(std::make_unique<MatchesWereThere>(scene));
   all.push_back(std::make_unique<Bounds>(scene, limits));
   all.push_back(std::make_unique<IndexEqualsListing>(scene));
   all.push_back(std::make_unique<QuietLeavesNothing>(scene));
