@@ -12,6 +12,8 @@ constexpr Suite kSuites[] = {
     {"pressure", "lookups and gets beside writes, evictions and spills at full rate",
      RunPressureSuite},
     {"quantization", "what dtypes cost: attention over rounded KV", RunQuantizationSuite},
+    {"spill", "the disk tier against fio, recovery after a kill, bytes written in all",
+     RunSpillSuite},
 };
 
 }  // namespace

@@ -32,5 +32,6 @@ absl::Status RunFloodSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunHashSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunPressureSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunQuantizationSuite(const SuiteOptions& options, JsonReport* report);
+absl::Status RunSpillSuite(const SuiteOptions& options, JsonReport* report);
 
 }  // namespace cairn::bench
