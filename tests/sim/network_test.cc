@@ -168,7 +168,7 @@ TEST_F(NetworkTest, AnAnswerThatIsLostWasStillMade) {
   Begin(lossy);
   const StreamId call = Open(Method::kReserve);
   Send(call, kFromClient, "ask");
-  RunFor(absl::Milliseconds(3));
+  RunFor(2 * lossy.delay_most);
   EXPECT_THAT(server_.heard, ElementsAre("ask"));
   Send(call, kFromServer, "answer");
   network_->Finish(call, absl::OkStatus());
