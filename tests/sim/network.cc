@@ -83,9 +83,11 @@ void Network::DecideFate(StreamId id, Stream* stream) {
   const bool request_lost = fate == Weather::CallFate::kRequestLost;
   stream->at(request_lost ? Side::kServer : Side::kClient).lossy = true;
   // Whoever waits learns that the connection went, or only that its time is over.
-  CloseLater(id, *stream, Side::kClient, Gone(Side::kClient),
-             weather_->DelayOf(stream->at(Side::kServer).host, stream->at(Side::kClient).host) +
-                 weather_->NoticeDelay());
+  // Drawn one after the other: compilers differ in which operand of a sum comes first.
+  const absl::Duration way =
+      weather_->DelayOf(stream->at(Side::kServer).host, stream->at(Side::kClient).host);
+  const absl::Duration notice = weather_->NoticeDelay();
+  CloseLater(id, *stream, Side::kClient, Gone(Side::kClient), way + notice);
 }
 
 void Network::Send(StreamId id, Side from, Packet packet) {
