@@ -46,8 +46,12 @@ TEST_F(DiskFullTest, ItServesSaysSoAndWritesAgainWhenThereIsRoom) {
   ASSERT_NO_FATAL_FAILURE(PutOnDisk(1, 5));
   Fill();
   uint32_t number = 100;
-  while (Disk().health() != v1::DISK_HEALTH_FULL) ASSERT_NO_FATAL_FAILURE(Put(number++));
-  EXPECT_NE(Disk().reason(), "");
+  v1::DiskReport full = Disk();
+  for (; full.health() != v1::DISK_HEALTH_FULL; full = Disk()) {
+    ASSERT_NO_FATAL_FAILURE(Put(number++));
+  }
+  // Of the same report: a probe may find room for a moment.
+  EXPECT_NE(full.reason(), "");
 
   // Blocks are written, read, found on disk and removed meanwhile.
   ASSERT_NO_FATAL_FAILURE(Put(1'000));
