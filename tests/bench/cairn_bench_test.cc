@@ -16,7 +16,6 @@ using ::testing::HasSubstr;
 constexpr int kTries = 3;
 constexpr double kRatio16Least = 0.45;
 constexpr double kRatio512Least = 0.85;
-constexpr double kPressureRatioMost = 3.0;
 
 // Runs cairn-bench with `arguments`; its exit status, and what it wrote to stderr.
 int Bench(const std::string& arguments, std::string* errors) {
@@ -43,24 +42,6 @@ TEST(CairnBenchTest, HashKeepsItsRatios) {
   }
   EXPECT_GE(ratio_16, kRatio16Least);
   EXPECT_GE(ratio_512, kRatio512Least);
-}
-
-TEST(CairnBenchTest, PressureKeepsItsRatios) {
-  const std::string path = ::testing::TempDir() + "/cairn_bench_pressure.json";
-  double lookup = 1e9, get = 1e9;
-  for (int i = 0; i < kTries && (lookup > kPressureRatioMost || get > kPressureRatioMost); ++i) {
-    std::string errors;
-    ASSERT_EQ(Bench("pressure --dir " + ::testing::TempDir() + " --json " + path, &errors), 0)
-        << errors;
-    std::ifstream file(path);
-    const nlohmann::json json = nlohmann::json::parse(file);
-    EXPECT_GT(json.at("spilled_bytes_per_second").get<double>(), 0);
-    EXPECT_GT(json.at("reclaimed_files").get<double>(), 0);
-    lookup = std::min(lookup, json.at("lookup_p99_ratio").get<double>());
-    get = std::min(get, json.at("get_p99_ratio").get<double>());
-  }
-  EXPECT_LE(lookup, kPressureRatioMost);
-  EXPECT_LE(get, kPressureRatioMost);
 }
 
 TEST(CairnBenchTest, AnUnknownSuiteListsThoseThereAre) {
