@@ -8,6 +8,7 @@
 #include "cache_node/service/node.h"
 #include "cache_node/service/node_flags.h"
 #include "common/server/allocator.h"
+#include "common/server/thread_priority.h"
 #include "common/server/exit_deadline.h"
 #include "common/server/program.h"
 #include "common/server/shutdown_signal.h"
@@ -22,6 +23,7 @@ constexpr absl::Duration kStopWithin = absl::Seconds(10);
 int main(int argc, char** argv) {
   using cairn::node::Node;
   cairn::TuneAllocator();
+  cairn::TakeShortTurns();
   const cairn::ProgramInfo info{.name = "cairn-node",
                                 .summary = "holds KV blocks of LLM prefixes and hands them out",
                                 .version = "1"};

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/server/allocator.h"
+#include "common/server/thread_priority.h"
 #include "common/server/program.h"
 #include "common/server/shutdown_signal.h"
 #include "router/service/router.h"
@@ -25,6 +26,7 @@ void PrintLine(absl::string_view line) {
 int main(int argc, char** argv) {
   using cairn::router::Router;
   cairn::TuneAllocator();
+  cairn::TakeShortTurns();
   const cairn::ProgramInfo info{.name = "cairn-router",
                                 .summary = "says which replica holds the longest useful prefix",
                                 .version = "1"};

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cache_node/spill/block_loader.h"
+#include "common/base/give_way.h"
 
 namespace cairn::node {
 
@@ -72,7 +73,9 @@ absl::Status FileReclaimer::MoveBlock(const MoveTask& move, DiskFileBuilder* fil
   source.destination = absl::MakeSpan(scratch_);
   DiskRecordFields fields;
   absl::Status read = tier_->Read(move.from, source.block.key, source.destination, &fields);
+  GiveWay();
   if (!read.ok() || !VerifyRecord(source, fields).ok()) return absl::OkStatus();
+  GiveWay();
   DiskRecord record;
   record.block = move.write.block;
   record.block.expires_unix_ms = fields.block.expires_unix_ms;

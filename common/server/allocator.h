@@ -16,9 +16,10 @@ struct AllocatorTuning {
   // on a large machine that adds up to more than the in-flight budget.
   int arenas_max = 4;
   // From this size on, an allocation is its own mapping and goes back to the kernel when freed.
-  // Above gRPC's slices and our messages (1 MiB), below big tables. Setting it also ends glibc's
-  // own raising of it to 32 MiB, after which freed megabytes stay in the heap.
-  ByteSize mmap_threshold = ByteSize::MiB(2);
+  // Above gRPC's slices, our messages (1 MiB) and the copies of a block of 2 MiB that RocksDB makes
+  // for each write, below big tables. Setting it also ends glibc's own raising of it to 32 MiB,
+  // after which freed megabytes stay in the heap.
+  ByteSize mmap_threshold = ByteSize::MiB(8);
   // Free memory that each heap keeps at its top instead of giving it back and faulting it in again.
   ByteSize trim_threshold = ByteSize::MiB(16);
   // What a heap grows by beyond what was asked for: fewer system calls in a burst.

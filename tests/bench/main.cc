@@ -1,5 +1,5 @@
-// cairn-bench SUITE [--json FILE] [--dir DIR]: measures one suite, prints its figures and writes
-// them to FILE. Suites that need a disk put their files into DIR.
+// cairn-bench SUITE [--json [FILE]] [--dir DIR]: measures one suite, prints its figures as JSON and
+// writes them to FILE too. Suites that need a disk put their files into DIR.
 //
 // Exit status: 0 measured, 1 could not measure or write, 2 wrong usage.
 #include <cstdio>
@@ -28,8 +28,9 @@ Arguments Parse(const std::vector<std::string>& words) {
   Arguments arguments;
   for (size_t i = 0; i < words.size() && arguments.error.empty(); ++i) {
     absl::string_view word = words[i];
-    if (word == "--json" && i + 1 < words.size()) {
-      arguments.json_path = words[++i];
+    if (word == "--json") {
+      const bool names_file = i + 1 < words.size() && !absl::StartsWith(words[i + 1], "-");
+      if (names_file) arguments.json_path = words[++i];
     } else if (absl::ConsumePrefix(&word, "--json=")) {
       arguments.json_path = std::string(word);
     } else if (word == "--dir" && i + 1 < words.size()) {
@@ -50,7 +51,7 @@ Arguments Parse(const std::vector<std::string>& words) {
 
 int Usage(const std::string& error) {
   std::fprintf(stderr,
-               "cairn-bench: %s\nusage: cairn-bench SUITE [--json FILE] [--dir DIR]\nsuites:\n",
+               "cairn-bench: %s\nusage: cairn-bench SUITE [--json [FILE]] [--dir DIR]\nsuites:\n",
                error.c_str());
   for (const Suite& suite : AllSuites()) {
     std::fprintf(stderr, "  %s: %s\n", std::string(suite.name).c_str(),

@@ -17,6 +17,7 @@
 #include "client/replay/latency_recorder.h"
 #include "common/base/check.h"
 #include "common/server/allocator.h"
+#include "common/server/thread_priority.h"
 #include "common/server/wake_event.h"
 #include "tests/bench/store_load.h"
 #include "tests/bench/suites.h"
@@ -147,7 +148,9 @@ class Reader {
   size_t turn_ = 0;
 };
 
-// Writes on a thread of its own while it lives.
+// Writes on a thread of its own while it lives. Of low priority, as the background work is that it
+// gives reason to: what is measured is what eviction and spilling do to readers, not how a writer
+// and a reader share two processors.
 class Pressure {
  public:
   Pressure(node::BlockStore* store, StoreLoad* load)
@@ -159,6 +162,7 @@ class Pressure {
 
  private:
   void Run() {
+    LowerThisThread();
     while (!stopping_.load()) {
       const bool wait = store_->Status().spill_queue_blocks > kBacklogBlocks;
       if (wait || !load_->PutPrompt().ok()) Pause(kBackOff);
@@ -261,7 +265,8 @@ absl::Status Measure(Node* node, Reader* reader, StoreLoad* load, JsonReport* re
 }  // namespace
 
 absl::Status RunPressureSuite(const SuiteOptions& options, JsonReport* report) {
-  TuneAllocator();  // As the node's program does.
+  TuneAllocator();  // Both as the node's program does.
+  TakeShortTurns();
   std::error_code error;
   const std::filesystem::path parent = options.dir.empty()
                                            ? std::filesystem::temp_directory_path(error)

@@ -5,6 +5,7 @@
 
 #include "cache_node/store/scope_digest.h"
 #include "common/base/check.h"
+#include "common/base/give_way.h"
 #include "common/identity/segment_digest.h"
 
 namespace cairn::bench {
@@ -65,7 +66,9 @@ absl::Status StoreLoad::WriteBlock(const TokenId& token, uint32_t block, const B
     absl::StatusOr<node::WriteClaim> claim =
         store_->BeginWrite(node::kPublicTenant, token, kWriter, piece);
     if (!claim.ok()) return claim.status();
+    GiveWay();
     std::memcpy(claim->destination().data(), source.data(), source.size());
+    GiveWay();
     runs.push_back(piece.run);
     if (absl::Status status = store_->FinishWrite(*std::move(claim)); !status.ok()) return status;
   }

@@ -8,6 +8,7 @@
 #include "cache_node/tiers/disk/record_format.h"
 #include "cache_node/tiers/disk/rocksdb_status.h"
 #include "common/base/check.h"
+#include "common/base/give_way.h"
 
 namespace cairn::node {
 namespace {
@@ -23,7 +24,6 @@ RocksDbFileBuilder::RocksDbFileBuilder(DiskParts* parts, uint64_t file)
     : parts_(parts),
       file_(file),
       path_(absl::StrFormat("%s/%020d.sst", parts->directory->staging(), file)),
-      writer_(FileWriterOptions(parts->settings), PayloadOptions(parts->settings)),
       directory_(file) {}
 
 RocksDbFileBuilder::~RocksDbFileBuilder() {
@@ -32,9 +32,14 @@ RocksDbFileBuilder::~RocksDbFileBuilder() {
 
 absl::Status RocksDbFileBuilder::Start() {
   broken_ = Reserve(std::max(parts_->files.charge_min(), kBytesPerFile));
-  if (broken_.ok()) broken_ = FromRocksDb(writer_.Open(path_), path_);
   NoteWrite(parts_, broken_);
   return broken_;
+}
+
+absl::Status RocksDbFileBuilder::Open(uint64_t record_bytes) {
+  writer_.emplace(FileWriterOptions(parts_->settings),
+                  PayloadFileOptions(parts_->settings, record_bytes));
+  return FromRocksDb(writer_->Open(path_), path_);
 }
 
 absl::StatusOr<DiskPlace> RocksDbFileBuilder::Add(const DiskRecord& record) {
@@ -55,7 +60,11 @@ absl::StatusOr<DiskPlace> RocksDbFileBuilder::Add(const DiskRecord& record) {
   value_.clear();
   AppendRecordHead(record, place, &value_);
   value_.append(reinterpret_cast<const char*>(record.payload.data()), record.payload.size());
-  broken_ = Put(RecordKey(place), value_);
+  GiveWay();
+  const std::string key = RecordKey(place);
+  if (!writer_.has_value()) broken_ = Open(key.size() + value_.size());
+  if (broken_.ok()) broken_ = Put(key, value_);
+  GiveWay();
   if (broken_.ok()) {
     directory_.Add(*record.scope, record.block);
     if (directory_.chunk_is_full()) broken_ = PutChunk();
@@ -89,7 +98,7 @@ absl::Status RocksDbFileBuilder::WriteAndIngest() {
   if (status.ok()) status = Put(FooterKey(file_), DirectoryFooter(file_, directory_.entries()));
   if (!status.ok()) return status;
   rocksdb::ExternalSstFileInfo info;
-  status = FromRocksDb(writer_.Finish(&info), path_);
+  status = FromRocksDb(writer_->Finish(&info), path_);
   if (!status.ok()) return status;
   status = parts_->payload.Ingest(path_, {file_, info.file_size}, reserved_);
   if (status.ok()) {
@@ -116,7 +125,7 @@ absl::Status RocksDbFileBuilder::Reserve(uint64_t bytes) {
 }
 
 absl::Status RocksDbFileBuilder::Put(const std::string& key, const std::string& value) {
-  return FromRocksDb(writer_.Put(key, value), path_);
+  return FromRocksDb(writer_->Put(key, value), path_);
 }
 
 absl::Status RocksDbFileBuilder::PutChunk() {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -22,7 +23,8 @@ class RocksDbFileBuilder final : public DiskFileBuilder {
   RocksDbFileBuilder(DiskParts* parts, uint64_t file);
   ~RocksDbFileBuilder() override;
 
-  // Makes the file. To be called once, before anything else.
+  // Takes room for a file. To be called once, before anything else; the first record makes the
+  // file.
   absl::Status Start();
 
   uint64_t file() const override { return file_; }
@@ -32,6 +34,7 @@ class RocksDbFileBuilder final : public DiskFileBuilder {
 
  private:
   absl::Status Reserve(uint64_t bytes);
+  absl::Status Open(uint64_t record_bytes);
   absl::Status Put(const std::string& key, const std::string& value);
   absl::Status PutChunk();
   absl::Status WriteAndIngest();
@@ -40,7 +43,7 @@ class RocksDbFileBuilder final : public DiskFileBuilder {
   DiskParts* const parts_;
   const uint64_t file_;
   const std::string path_;
-  rocksdb::SstFileWriter writer_;
+  std::optional<rocksdb::SstFileWriter> writer_;  // From the first record on.
   DirectoryWriter directory_;
   uint64_t reserved_ = 0;
   absl::Status broken_;  // Why nothing can be added any more.

@@ -1,5 +1,7 @@
 #include "cache_node/tiers/disk/rocksdb_options.h"
 
+#include <algorithm>
+
 #include "cache_node/tiers/disk/silent_logger.h"
 #include "rocksdb/cache.h"
 #include "rocksdb/table.h"
@@ -8,6 +10,8 @@ namespace cairn::node {
 namespace {
 
 constexpr size_t kBlockBytes = 4096;
+// More than a block of one record adds to it: lengths, restart points, an index of hashes.
+constexpr uint64_t kBlockOverheadBytes = 128;
 constexpr size_t kPayloadMemtableBytes = size_t{64} << 10;
 constexpr size_t kPreallocatedManifestBytes = size_t{64} << 10;
 
@@ -62,6 +66,16 @@ rocksdb::Options LedgerOptions(const RocksDbSettings& settings) {
   options.track_and_verify_wals_in_manifest = true;
   rocksdb::BlockBasedTableOptions table = TableOptions();
   table.no_block_cache = true;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+rocksdb::Options PayloadFileOptions(const RocksDbSettings& settings, uint64_t record_bytes) {
+  rocksdb::Options options = PayloadOptions(settings);
+  rocksdb::BlockBasedTableOptions table = TableOptions();
+  // RocksDB takes memory for so much anew for each block: without it a large record is copied twice
+  // more while its block grows, into fresh pages each time.
+  table.block_size = std::max<uint64_t>(kBlockBytes, record_bytes + kBlockOverheadBytes);
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return options;
 }

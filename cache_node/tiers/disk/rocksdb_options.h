@@ -29,7 +29,9 @@ inline constexpr uint64_t kLedgerMemtableBytes = uint64_t{2} << 20;
 rocksdb::Options PayloadOptions(const RocksDbSettings& settings);
 // Of a few small keys, each synced when written.
 rocksdb::Options LedgerOptions(const RocksDbSettings& settings);
-// For SstFileWriter: the files of PayloadOptions.
+// For SstFileWriter: the files of PayloadOptions, whose blocks hold `record_bytes` of key and value
+// without growing. A record as large as that gets a block of its own.
+rocksdb::Options PayloadFileOptions(const RocksDbSettings& settings, uint64_t record_bytes);
 rocksdb::EnvOptions FileWriterOptions(const RocksDbSettings& settings);
 rocksdb::IngestExternalFileOptions IngestOptions();
 rocksdb::ReadOptions RecordReadOptions();

@@ -33,5 +33,34 @@ TEST(ThreadPriorityTest, OneThreadGivesWayAndOthersDoNot) {
   EXPECT_NE(sched_getscheduler(0), SCHED_BATCH);
 }
 
+// What sched_getattr(2) says of the calling thread's turns; 0 before Linux 6.12.
+uint64_t TurnNs() {
+  struct {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime_ns, deadline_ns, period_ns;
+  } attributes = {};
+  EXPECT_EQ(syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0), 0);
+  return attributes.runtime_ns;
+}
+
+TEST(ThreadPriorityTest, ShortTurnsAreInheritedAndGivenUpByBackgroundWork) {
+  std::thread([] {
+    const int nice = Nice();
+    TakeShortTurns();
+    const uint64_t short_turn = TurnNs();
+    if (short_turn == 0) GTEST_SKIP() << "this system has no turns of one's own";
+    EXPECT_EQ(short_turn, 100'000u);
+    EXPECT_EQ(Nice(), nice);
+    std::thread([] { EXPECT_EQ(TurnNs(), 100'000u); }).join();
+    std::thread([] {
+      LowerThisThread();
+      EXPECT_EQ(TurnNs(), 3'000'000u);
+    }).join();
+  }).join();
+}
+
 }  // namespace
 }  // namespace cairn
