@@ -1,9 +1,10 @@
 // FeedStream: one WatchBlocks call.
 //
 // Says hello, then pulls from the store whenever it has something and the last message is away.
-// What a watcher does not read stays in its bounded queue in the store; over that bound the watcher
-// is cut with RESOURCE_EXHAUSTED. One whose message does not leave for `stall_max` is cancelled, so
-// that it cannot keep its place for ever.
+// What a watcher does not read stays in its bounded queue in the store; over that bound shards are
+// sent to it anew. One whose message does not leave for `stall_max` is cancelled, so that it cannot
+// keep its place for ever; one for which too many namespace records wait is cut with
+// RESOURCE_EXHAUSTED.
 //
 // Owned by gRPC until OnDone, and by whoever calls it at that moment (FeedRouter): hence shared.
 // Its borrowed parts must outlive the server.

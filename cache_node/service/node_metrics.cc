@@ -40,7 +40,9 @@ void NodeMetrics::AddCounters(Metrics* metrics, const StoreCounters* counters) {
       c.quarantined_blocks);
   add("cairn_node_expired_tokens_total", "Write tokens that expired.", c.expired_tokens);
   add("cairn_node_expired_shares_total", "Shares of leases that expired.", c.expired_shares);
-  add("cairn_node_watchers_cut_total", "Watchers that fell behind.", c.watchers_cut);
+  add("cairn_node_watchers_cut_total", "Watchers that fell too far behind.", c.watchers_cut);
+  add("cairn_node_feed_shards_given_up_total",
+      "Times that a shard was sent anew to a watcher that fell behind.", c.feed_shards_given_up);
   add("cairn_node_segment_remakes_total", "Memory segments that changed their class.",
       c.segment_remakes);
 }

@@ -33,6 +33,9 @@ BlockStore::Section::~Section() ABSL_NO_THREAD_SAFETY_ANALYSIS {
   const bool spills = std::exchange(state.spills_queued, false);
   const bool loads = std::exchange(state.loads_queued, false);
   std::vector<WatcherId> woken = state.feed.TakeWoken();
+  if (const size_t shards = state.feed.TakeGivenUp(); shards > 0) {
+    store_->counters_->feed_shards_given_up.fetch_add(shards, std::memory_order_relaxed);
+  }
   store_->mutex_.Unlock();
   if (settled && store_->signals_.settled) store_->signals_.settled();
   if (spills && store_->signals_.spills) store_->signals_.spills();

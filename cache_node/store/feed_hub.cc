@@ -31,27 +31,27 @@ void FeedHub::Resync(WatcherId watcher, const std::vector<uint32_t>& shards) {
   for (uint32_t shard : shards) {
     if (shard < source_->shard_count()) queue->Resync(shard);
   }
-  NoteIfWoken(watcher, queue);
+  Note(watcher, queue);
 }
 
 void FeedHub::ResyncAll() {
   for (auto& [watcher, queue] : watchers_) {
     for (uint32_t shard = 0; shard < source_->shard_count(); ++shard) queue->Resync(shard);
-    NoteIfWoken(watcher, queue.get());
+    Note(watcher, queue.get());
   }
 }
 
 void FeedHub::Record(uint32_t shard, const FeedRecord& record) {
   for (auto& [watcher, queue] : watchers_) {
     queue->Push(shard, record);
-    NoteIfWoken(watcher, queue.get());
+    Note(watcher, queue.get());
   }
 }
 
 void FeedHub::Record(const FeedNamespace& record) {
   for (auto& [watcher, queue] : watchers_) {
     queue->Push(record);
-    NoteIfWoken(watcher, queue.get());
+    Note(watcher, queue.get());
   }
 }
 
@@ -59,7 +59,7 @@ void FeedHub::QueueHeartbeat(WatcherId watcher) {
   FeedQueue* queue = Find(watcher);
   if (queue == nullptr) return;
   queue->PushHeartbeat();
-  NoteIfWoken(watcher, queue);
+  Note(watcher, queue);
 }
 
 FeedMessage FeedHub::Next(WatcherId watcher) {
@@ -75,7 +75,8 @@ FeedQueue* FeedHub::Find(WatcherId watcher) {
   return it == watchers_.end() ? nullptr : it->second.get();
 }
 
-void FeedHub::NoteIfWoken(WatcherId watcher, FeedQueue* queue) {
+void FeedHub::Note(WatcherId watcher, FeedQueue* queue) {
+  given_up_ += queue->TakeGivenUp();
   if (!queue->TakeWoken()) return;
   if (std::find(woken_.begin(), woken_.end(), watcher) == woken_.end()) woken_.push_back(watcher);
 }

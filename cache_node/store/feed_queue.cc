@@ -27,29 +27,57 @@ FeedQueue::FeedQueue(const FeedSource* source, size_t records_max,
     : source_(source), records_max_(records_max), shards_(source->shard_count()) {
   CAIRN_CHECK(records_max > 0);
   free_namespaces_ = namespaces.size();
+  namespaces_waiting_ = namespaces.size();
   for (FeedNamespace& record : namespaces) PushBarrier(std::move(record));
   for (uint32_t shard = 0; shard < shards_.size(); ++shard) to_send_.push_back(shard);
+}
+
+FeedQueue::Run* FeedQueue::OpenRun(ShardState* state) {
+  if (state->open_run != nullptr && state->open_run->barriers != barriers_) {
+    state->open_run->places = {};
+    state->open_run = nullptr;
+  }
+  return state->open_run;
 }
 
 void FeedQueue::Push(uint32_t shard, const FeedRecord& record) {
   CAIRN_CHECK(shard < shards_.size());
   ShardState& state = shards_[shard];
-  if (state.phase == Phase::kUnsent || !Admit()) return;
-  if (state.open_run < open_from_ || state.open_run < front_position_) {
-    state.open_run = end_position();
-    items_.push_back(Run{shard, state.epoch, 0, {}});
+  if (cut_ || state.phase == Phase::kUnsent) return;
+  const std::pair<PartitionIndex, BlockKey> block(record.partition, record.key);
+  if (Run* run = OpenRun(&state); run != nullptr) {
+    if (auto it = run->places.find(block); it != run->places.end()) {
+      run->records[it->second] = record;
+      return;
+    }
   }
-  Run& run = std::get<Run>(items_[state.open_run - front_position_]);
-  CAIRN_CHECK(run.shard == shard && run.epoch == state.epoch);
-  run.records.push_back(record);
+  if (!MakeRoom()) {
+    ++given_up_;
+    Resync(shard);
+  }
+  if (state.phase == Phase::kUnsent) return;  // Given up: the snapshot will say it.
+  Run* run = OpenRun(&state);
+  if (run == nullptr) {
+    run = &std::get<Run>(items_.emplace_back(Run{shard, barriers_, 0, {}, {}}));
+    state.open_run = run;
+  }
+  CAIRN_CHECK(run->shard == shard && run->next == 0);
+  run->places.emplace(block, static_cast<uint32_t>(run->records.size()));
+  run->records.push_back(record);
+  ++waiting_;
+  ++state.waiting;
 }
 
 void FeedQueue::Push(const FeedNamespace& record) {
-  if (Admit()) PushBarrier(record);
+  if (cut_) return;
+  if (!MakeRoom()) return Cut();
+  ++waiting_;
+  ++namespaces_waiting_;
+  PushBarrier(record);
 }
 
 void FeedQueue::PushHeartbeat() {
-  if (heartbeat_waits_ || !Admit()) return;
+  if (cut_ || heartbeat_waits_ || !MakeRoom()) return;
   Heartbeat heartbeat;
   for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
     if (shards_[shard].phase != Phase::kSent) continue;
@@ -57,6 +85,7 @@ void FeedQueue::PushHeartbeat() {
     heartbeat.epochs.push_back(shards_[shard].epoch);
   }
   heartbeat_waits_ = true;
+  ++waiting_;
   PushBarrier(std::move(heartbeat));
 }
 
@@ -67,7 +96,15 @@ void FeedQueue::Resync(uint32_t shard) {
   if (state.phase == Phase::kSending) snapshot_.reset();
   state.phase = Phase::kUnsent;
   ++state.epoch;
-  state.open_run = 0;
+  if (state.waiting > 0) {
+    std::erase_if(items_, [shard](const Item& item) {
+      const Run* run = std::get_if<Run>(&item);
+      return run != nullptr && run->shard == shard;
+    });
+  }
+  CAIRN_CHECK(waiting_ >= state.waiting);
+  waiting_ -= std::exchange(state.waiting, 0);
+  state.open_run = nullptr;
   to_send_.push_back(shard);
   woken_ |= std::exchange(idle_, false);
 }
@@ -75,62 +112,71 @@ void FeedQueue::Resync(uint32_t shard) {
 FeedMessage FeedQueue::Next(size_t batch_records_max) {
   CAIRN_CHECK(batch_records_max > 0);
   if (cut_) return FeedCut{};
+  if (SnapshotIsDue()) StartSnapshot();
   if (snapshot_.has_value()) return NextOfSnapshot(batch_records_max);
-  while (!items_.empty()) {
-    if (std::holds_alternative<Run>(items_.front())) {
-      std::optional<FeedBatch> batch = NextOfRun(batch_records_max);
-      if (batch.has_value()) return *std::move(batch);
-      continue;
-    }
-    Item item = std::move(items_.front());
-    items_.pop_front();
-    ++front_position_;
-    if (free_namespaces_ > 0) {
-      --free_namespaces_;
-    } else {
-      --waiting_;
-    }
-    if (auto* record = std::get_if<FeedNamespace>(&item)) return std::move(*record);
-    heartbeat_waits_ = false;
-    return TakeHeartbeat(std::get<Heartbeat>(std::move(item)));
+  if (items_.empty()) {
+    idle_ = true;
+    return FeedIdle{};
   }
-  if (StartSnapshot()) return NextOfSnapshot(batch_records_max);
-  idle_ = true;
-  return FeedIdle{};
+  ++live_since_snapshot_;
+  if (std::holds_alternative<Run>(items_.front())) return NextOfRun(batch_records_max);
+  Item item = std::move(items_.front());
+  items_.pop_front();
+  if (free_namespaces_ > 0) {
+    --free_namespaces_;
+  } else {
+    --waiting_;
+  }
+  if (auto* record = std::get_if<FeedNamespace>(&item)) {
+    --namespaces_waiting_;
+    return std::move(*record);
+  }
+  heartbeat_waits_ = false;
+  return TakeHeartbeat(std::get<Heartbeat>(std::move(item)));
 }
 
-bool FeedQueue::TakeWoken() { return std::exchange(woken_, false); }
-
-bool FeedQueue::Admit() {
-  if (cut_) return false;
+bool FeedQueue::MakeRoom() {
   woken_ |= std::exchange(idle_, false);
-  if (waiting_ < records_max_) {
-    ++waiting_;
-    return true;
-  }
+  if (waiting_ < records_max_) return true;
+  const auto longest = std::max_element(
+      shards_.begin(), shards_.end(),
+      [](const ShardState& a, const ShardState& b) { return a.waiting < b.waiting; });
+  if (longest->waiting == 0) return false;
+  ++given_up_;
+  Resync(static_cast<uint32_t>(longest - shards_.begin()));
+  return true;
+}
+
+void FeedQueue::Cut() {
   cut_ = true;
   items_ = {};
   to_send_ = {};
   shards_ = std::vector<ShardState>(shards_.size());
   snapshot_.reset();
   waiting_ = 0;
-  return false;
 }
 
 void FeedQueue::PushBarrier(Item item) {
   items_.push_back(std::move(item));
-  open_from_ = end_position();
+  ++barriers_;
 }
 
-bool FeedQueue::StartSnapshot() {
-  if (to_send_.empty()) return false;
+// No snapshot passes a namespace record, as no record does: of a namespace that was retired and
+// registered again it would say what the retirement then takes back.
+bool FeedQueue::SnapshotIsDue() const {
+  if (snapshot_.has_value() || to_send_.empty()) return false;
+  if (items_.empty()) return true;
+  return live_since_snapshot_ >= kLivePerSnapshot && namespaces_waiting_ == 0;
+}
+
+void FeedQueue::StartSnapshot() {
   const uint32_t shard = to_send_.front();
   to_send_.pop_front();
   ShardState& state = shards_[shard];
-  CAIRN_CHECK(state.phase == Phase::kUnsent && !snapshot_.has_value());
+  CAIRN_CHECK(state.phase == Phase::kUnsent && state.waiting == 0 && !snapshot_.has_value());
   state.phase = Phase::kSending;
   snapshot_ = Snapshot{shard, 0, source_->SnapshotShard(shard)};
-  return true;
+  live_since_snapshot_ = 0;
 }
 
 FeedBatch FeedQueue::NextOfSnapshot(size_t batch_records_max) {
@@ -150,28 +196,22 @@ FeedBatch FeedQueue::NextOfSnapshot(size_t batch_records_max) {
   return batch;
 }
 
-// The next batch of the run at the front; nothing when it was void. A run that is spent is gone.
-std::optional<FeedBatch> FeedQueue::NextOfRun(size_t batch_records_max) {
+// The next batch of the run at the front. A run that is spent is gone.
+FeedBatch FeedQueue::NextOfRun(size_t batch_records_max) {
   Run& run = std::get<Run>(items_.front());
   ShardState& state = shards_[run.shard];
-  std::optional<FeedBatch> batch;
-  const size_t before = run.next;
-  if (run.epoch == state.epoch) {
-    // Closed once it is being sent: a shard that never rests must not hold up those behind it.
-    if (state.open_run == front_position_) state.open_run = 0;
-    batch.emplace();
-    batch->shard = run.shard;
-    batch->sequence = ++state.sequence;
-    batch->records = TakeBatch(run.records, &run.next, batch_records_max);
-  } else {
-    run.next = run.records.size();
-  }
-  CAIRN_CHECK(waiting_ >= run.next - before);
-  waiting_ -= run.next - before;
-  if (run.next == run.records.size()) {
-    items_.pop_front();
-    ++front_position_;
-  }
+  // Closed once it is being sent: a shard that never rests must not hold up those behind it.
+  if (state.open_run == &run) state.open_run = nullptr;
+  run.places = {};
+  FeedBatch batch;
+  batch.shard = run.shard;
+  batch.sequence = ++state.sequence;
+  batch.records = TakeBatch(run.records, &run.next, batch_records_max);
+  const size_t taken = batch.records.size();
+  CAIRN_CHECK(taken > 0 && waiting_ >= taken && state.waiting >= taken);
+  waiting_ -= taken;
+  state.waiting -= taken;
+  if (run.next == run.records.size()) items_.pop_front();
   return batch;
 }
 

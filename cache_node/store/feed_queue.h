@@ -1,9 +1,15 @@
 // FeedQueue: what one watcher has still to be sent.
 //
 // Live records wait in runs of one shard each, in the order of the index's changes within a shard;
-// a heartbeat or namespace record stands between runs and no record passes it. When nothing waits,
-// the next shard that the watcher has not got is read as a snapshot and sent batch by batch; what
-// changes meanwhile waits behind it. Records of a shard before its snapshot are withheld.
+// of one block the last record of a run is the only one, in the place of the first. A heartbeat or
+// namespace record stands between runs and no record passes it. A shard that the watcher has not
+// got is read as a snapshot and sent batch by batch, when nothing waits, and at the latest behind
+// kLivePerSnapshot messages; what changes meanwhile waits behind it. Records of a shard before its
+// snapshot are withheld.
+//
+// Over `records_max` the shard of which most records wait is given up: they are dropped, and the
+// shard is to be sent anew. So a watcher that is slow gets less often what it gets, and nothing
+// wrong. Only one for which that many namespace records wait is cut.
 //
 // Not thread-safe: under the store's lock. Memory: at most `records_max` of what arrives live, the
 // namespaces that it was made with, one heartbeat, and one shard's snapshot while that is being
@@ -13,10 +19,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <optional>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "cache_node/store/feed_message.h"
 #include "cache_node/store/feed_source.h"
 
@@ -24,6 +33,8 @@ namespace cairn::node {
 
 class FeedQueue {
  public:
+  static constexpr uint32_t kLivePerSnapshot = 16;
+
   // All shards are to be sent; `namespaces` go first and do not count against `records_max`.
   FeedQueue(const FeedSource* source, size_t records_max, std::vector<FeedNamespace> namespaces);
 
@@ -35,28 +46,33 @@ class FeedQueue {
   // The shard is to be sent from the start, and what waits of it is void.
   void Resync(uint32_t shard);
 
-  // At most `batch_records_max` records. FeedCut once the queue has overflowed, for ever after.
+  // At most `batch_records_max` records. FeedCut once the queue was cut, for ever after.
   FeedMessage Next(size_t batch_records_max);
 
   // True once after Next said FeedIdle and there is something to send again.
-  bool TakeWoken();
+  bool TakeWoken() { return std::exchange(woken_, false); }
+  // Shards given up since last asked.
+  size_t TakeGivenUp() { return std::exchange(given_up_, 0); }
 
  private:
-  // A shard's epoch rises when it is to be sent anew: what an older one left in the queue is void.
+  // Rises when a shard is to be sent anew: a digest of an older epoch is void.
   using Epoch = uint32_t;
   enum class Phase { kUnsent, kSending, kSent };
 
+  struct Run {
+    uint32_t shard = 0;
+    uint64_t barriers = 0;  // Before it.
+    size_t next = 0;
+    std::vector<FeedRecord> records;
+    // Where the record of a block is, while it takes further records.
+    absl::flat_hash_map<std::pair<PartitionIndex, BlockKey>, uint32_t> places;
+  };
   struct ShardState {
     Phase phase = Phase::kUnsent;
     Epoch epoch = 0;
-    uint64_t sequence = 0;  // Of the last batch.
-    uint64_t open_run = 0;  // Position of the run that takes further records.
-  };
-  struct Run {
-    uint32_t shard = 0;
-    Epoch epoch = 0;
-    size_t next = 0;
-    std::vector<FeedRecord> records;
+    uint64_t sequence = 0;    // Of the last batch.
+    size_t waiting = 0;       // Records in runs, not yet taken.
+    Run* open_run = nullptr;  // In items_; takes further records if no barrier came behind it.
   };
   struct Heartbeat {
     FeedHeartbeat
@@ -70,26 +86,30 @@ class FeedQueue {
   };
   using Item = std::variant<Run, FeedNamespace, Heartbeat>;
 
-  // False when the queue is cut, now or before.
-  bool Admit();
+  // False when a full queue has no shard of which something waits.
+  bool MakeRoom();
+  void Cut();
   void PushBarrier(Item item);
-  bool StartSnapshot();
+  Run* OpenRun(ShardState* state);
+  bool SnapshotIsDue() const;
+  void StartSnapshot();
   FeedBatch NextOfSnapshot(size_t batch_records_max);
-  std::optional<FeedBatch> NextOfRun(size_t batch_records_max);
+  FeedBatch NextOfRun(size_t batch_records_max);
   FeedHeartbeat TakeHeartbeat(Heartbeat heartbeat) const;
-  uint64_t end_position() const { return front_position_ + items_.size(); }
 
   const FeedSource* const source_;
   const size_t records_max_;
   std::vector<ShardState> shards_;
   std::deque<uint32_t> to_send_;  // Each shard in phase kUnsent, once.
   std::optional<Snapshot> snapshot_;
+  uint32_t live_since_snapshot_ = 0;  // Messages.
 
-  std::deque<Item> items_;
-  uint64_t front_position_ = 1;  // Of items_.front(); positions are never used again.
-  uint64_t open_from_ = 1;       // Runs from here on may take records: behind the last barrier.
-  size_t waiting_ = 0;           // Items and records admitted and not yet taken.
-  size_t free_namespaces_ = 0;   // At the front, not counted in waiting_.
+  std::list<Item> items_;  // A list: shards know their open runs.
+  uint64_t barriers_ = 0;
+  size_t waiting_ = 0;             // Items and records admitted and not yet taken.
+  size_t free_namespaces_ = 0;     // At the front, not counted in waiting_.
+  size_t namespaces_waiting_ = 0;  // These, and those counted.
+  size_t given_up_ = 0;
   bool heartbeat_waits_ = false;
   bool cut_ = false;
   bool idle_ = false;  // The last Next said so, and nothing came since.

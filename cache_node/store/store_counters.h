@@ -24,6 +24,7 @@ struct StoreCounters {
   Counter expired_tokens{0};
   Counter expired_shares{0};
   Counter watchers_cut{0};
+  Counter feed_shards_given_up{0};  // Sent anew to a watcher that fell behind.
   Counter segment_remakes{0};
   // Of the disk tier.
   Counter hit_tokens_disk{0};    // Of hit_tokens: on disk, or loaded and not used since.

@@ -186,9 +186,13 @@ absl::Status BlockMirror::ApplyHeartbeat(const v1::Heartbeat& heartbeat, absl::T
   }
   load_ = heartbeat.load();
   node_->set_drain_state(heartbeat.drain_state());
+  std::vector<bool> named(shards_.size());
   for (const v1::ShardDigest& digest : heartbeat.shards()) {
     if (absl::Status status = CompareDigest(digest, now); !status.ok()) return status;
+    named[digest.shard()] = true;
   }
+  // One that is not named will be sent anew.
+  for (size_t i = 0; i < shards_.size(); ++i) shards_[i].agreed = shards_[i].agreed && named[i];
   return absl::OkStatus();
 }
 

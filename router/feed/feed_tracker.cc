@@ -134,6 +134,19 @@ absl::Status FeedTracker::ApplyDigest(const v1::ShardDigest& digest, absl::Time 
   return absl::OkStatus();
 }
 
+absl::Status FeedTracker::ApplyDigests(
+    const google::protobuf::RepeatedPtrField<v1::ShardDigest>& digests, absl::Time now) {
+  std::vector<bool> named(shards_.size());
+  for (const v1::ShardDigest& digest : digests) {
+    if (absl::Status status = ApplyDigest(digest, now); !status.ok()) return status;
+    named[digest.shard()] = true;
+  }
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    if (!named[i] && shards_[i].phase == Phase::kAgreed) Enter(Phase::kIn, &shards_[i]);
+  }
+  return absl::OkStatus();
+}
+
 void FeedTracker::Enter(Phase phase, Shard* shard) {
   const auto is_in = [](Phase p) { return p == Phase::kIn || p == Phase::kAgreed; };
   shards_in_ += size_t{is_in(phase)} - size_t{is_in(shard->phase)};

@@ -38,6 +38,10 @@ class FeedTracker {
   // stream is then of no use. Gaps, repeats and digests that differ are no error.
   absl::Status ApplyBatch(const v1::BlockBatch& batch, absl::Time now);
   absl::Status ApplyDigest(const v1::ShardDigest& digest, absl::Time now);
+  // All digests of one heartbeat. A shard that agreed and is not named will be sent anew: what is
+  // here of it is not exact any more.
+  absl::Status ApplyDigests(const google::protobuf::RepeatedPtrField<v1::ShardDigest>& digests,
+                            absl::Time now);
 
   // Shards to ask for again now, in order; each comes once until its backoff passed.
   std::vector<uint32_t> TakeResyncs(absl::Time now);

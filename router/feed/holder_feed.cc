@@ -146,10 +146,7 @@ absl::Status HolderFeed::ApplyHeartbeat(const v1::Heartbeat& heartbeat, absl::Ti
   load_ = heartbeat.load();
   node_->set_drain_state(heartbeat.drain_state());
   disk_accounted_ = AccountsForDisk(heartbeat.disk());
-  for (const v1::ShardDigest& digest : heartbeat.shards()) {
-    if (absl::Status status = tracker_->ApplyDigest(digest, now); !status.ok()) return status;
-  }
-  return absl::OkStatus();
+  return tracker_->ApplyDigests(heartbeat.shards(), now);
 }
 
 void HolderFeed::Broke() { tracker_.reset(); }

@@ -232,6 +232,19 @@ TEST_F(BlockMirrorTest, OpenSnapshotAnswersNothingAndIsNotCompared) {
   EXPECT_EQ(mirror_.TiersOf(KeyOf(0)), 2);
 }
 
+TEST_F(BlockMirrorTest, AShardThatAHeartbeatLeavesOutIsNotExact) {
+  Start();
+  Apply(node_.Heartbeat());
+  EXPECT_TRUE(mirror_.Exact());
+  v1::WatchBlocksResponse heartbeat = node_.Heartbeat();
+  heartbeat.mutable_heartbeat()->mutable_shards()->DeleteSubrange(1, 1);
+  Apply(heartbeat);
+  EXPECT_FALSE(mirror_.Exact());
+  EXPECT_TRUE(mirror_.AllShardsIn());
+  Apply(node_.Heartbeat());
+  EXPECT_TRUE(mirror_.Exact());
+}
+
 TEST_F(BlockMirrorTest, ResyncsBackOffUntilTheDigestAgrees) {
   Start();
   std::vector<absl::Duration> gaps;

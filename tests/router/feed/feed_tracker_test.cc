@@ -51,10 +51,8 @@ class FeedTrackerTest : public ::testing::Test {
       ASSERT_TRUE(status.ok()) << status;
       return;
     }
-    for (const v1::ShardDigest& digest : message.heartbeat().shards()) {
-      const absl::Status status = tracker_.ApplyDigest(digest, now_);
-      ASSERT_TRUE(status.ok()) << status;
-    }
+    const absl::Status status = tracker_.ApplyDigests(message.heartbeat().shards(), now_);
+    ASSERT_TRUE(status.ok()) << status;
   }
   void ApplyAll(const std::vector<Message>& messages) {
     for (const Message& message : messages) Apply(message);
@@ -117,6 +115,21 @@ TEST_F(FeedTrackerTest, AGapAsksAtOnceAndKeepsWhatIsThereUntilItIsReplaced) {
   EXPECT_THAT(tracker_.TakeResyncs(now_), IsEmpty());
   ApplyAll(node_.Snapshot(0));
   EXPECT_TRUE(sink_.blocks.contains(NumberedKey(4)));
+  Apply(node_.Heartbeat());
+  EXPECT_TRUE(tracker_.Exact());
+}
+
+TEST_F(FeedTrackerTest, AShardThatAHeartbeatLeavesOutIsNotExactUntilItComesAnew) {
+  Start();
+  ApplyAll(Set(1, kInHost));
+  Message heartbeat = node_.Heartbeat();
+  heartbeat.mutable_heartbeat()->mutable_shards()->DeleteSubrange(1, 1);
+  Apply(heartbeat);
+  EXPECT_FALSE(tracker_.Exact());
+  EXPECT_TRUE(tracker_.AllShardsIn());
+  EXPECT_TRUE(sink_.blocks.contains(NumberedKey(1)));
+  EXPECT_THAT(tracker_.TakeResyncs(now_), IsEmpty()) << "it comes without being asked for";
+  ApplyAll(node_.Snapshot(1));
   Apply(node_.Heartbeat());
   EXPECT_TRUE(tracker_.Exact());
 }
