@@ -6,91 +6,20 @@
 #include <signal.h>
 
 #include <filesystem>
-#include <map>
 #include <random>
-#include <set>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "tests/cache_node/tiers/disk/disk_tier_fixture.h"
+#include "tests/cache_node/tiers/disk/disk_lives_fixture.h"
 #include "tests/testing/child_process.h"
 
 namespace cairn::testing {
 namespace {
 
-using node::DiskPlace;
-using node::DiskTier;
-
 constexpr int kKills = 30;
 constexpr uint64_t kCallsMax = 400;
 constexpr uint64_t kNumbersPerChild = 1'000'000;
-constexpr size_t kChildPayloadBytes = 3000;
 
-// What the children were answered.
-class DiskTierModel {
- public:
-  void Learn(const std::string& line) {
-    const std::vector<std::string> words = absl::StrSplit(line, ' ');
-    std::vector<uint64_t> numbers;
-    for (size_t i = 1; i < words.size(); ++i) {
-      numbers.emplace_back();
-      ASSERT_TRUE(absl::SimpleAtoi(words[i], &numbers.back())) << line;
-    }
-    if (words[0] == "begin") files_[numbers[0]] = {numbers[1], numbers[2], false, {}};
-    if (words[0] == "finished") files_[numbers[0]].there = true;
-    if (words[0] == "dropping") files_[numbers[0]].there = false;
-    if (words[0] == "dropped") gone_.insert(numbers[0]);
-    if (words[0] == "marked") files_[numbers[0]].dead.insert(static_cast<uint32_t>(numbers[1]));
-    if (words[0] == "fenced") fenced_ = std::max(fenced_, numbers[0]);
-  }
-
-  void Check(const std::vector<DiskTier::RecoveredFile>& found) {
-    std::set<uint64_t> there;
-    for (const DiskTier::RecoveredFile& file : found) {
-      there.insert(file.file);
-      ASSERT_EQ(files_.count(file.file), 1u) << "file " << file.file << " was never begun";
-      EXPECT_EQ(gone_.count(file.file), 0u) << "file " << file.file << " was dropped";
-      const File& known = files_.at(file.file);
-      ASSERT_EQ(file.entries.size(), known.count);
-      for (uint32_t slot = 0; slot < known.count; ++slot) {
-        EXPECT_EQ(file.entries[slot].block.key, NumberedRecord::KeyOf(known.first + slot));
-        EXPECT_GE(file.entries[slot].dead, known.dead.count(slot) > 0);
-      }
-    }
-    for (const auto& [file, known] : files_) {
-      EXPECT_GE(there.count(file) > 0, known.there) << "file " << file << " is lost";
-    }
-  }
-
-  // What was found decides what was open to doubt.
-  void Settle(const std::vector<DiskTier::RecoveredFile>& found) {
-    std::set<uint64_t> there;
-    for (const DiskTier::RecoveredFile& file : found) there.insert(file.file);
-    for (auto& [file, known] : files_) {
-      known.there = there.count(file) > 0;
-      if (!known.there) gone_.insert(file);
-    }
-  }
-
-  uint64_t FirstOf(uint64_t file) const { return files_.at(file).first; }
-  uint64_t fenced() const { return fenced_; }
-  size_t files() const { return files_.size(); }
-
- private:
-  struct File {
-    uint64_t first = 0;
-    uint64_t count = 0;
-    bool there = false;  // For sure.
-    std::set<uint32_t> dead;
-  };
-
-  std::map<uint64_t, File> files_;
-  std::set<uint64_t> gone_;
-  uint64_t fenced_ = 0;
-};
-
-class DiskKillTest : public DiskTierFixture {
+class DiskKillTest : public DiskLivesFixture {
  protected:
   void RunChildUntilKilled(uint64_t seed, uint64_t kill_at, uint64_t first) {
     ChildProcess::Options options;
@@ -109,33 +38,6 @@ class DiskKillTest : public DiskTierFixture {
     EXPECT_EQ((*child)->WaitExit(absl::Seconds(60)), -SIGKILL) << (*child)->Log();
     std::filesystem::remove(options.log_path);
   }
-
-  void CheckWhatIsThere() {
-    Reopen();
-    ASSERT_EQ(tier_->GetStats().health, DiskTier::Health::kServing) << tier_->GetStats().reason;
-    const std::vector<DiskTier::RecoveredFile> found = Recover();
-    model_.Check(found);
-    for (const DiskTier::RecoveredFile& file : found) {
-      for (uint32_t slot = 0; slot < file.entries.size(); ++slot) {
-        const uint64_t number = model_.FirstOf(file.file) + slot;
-        EXPECT_TRUE(Read({file.file, slot}, number, kChildPayloadBytes).ok());
-        ++records_;
-      }
-    }
-    uint64_t sequence = 0;
-    const absl::StatusOr<DiskTier::Ledger> ledger = tier_->ReadLedger();
-    ASSERT_TRUE(ledger.ok()) << ledger.status();
-    for (const DiskTier::Fence& fence : ledger->fences) sequence = fence.sequence;
-    EXPECT_GE(sequence, model_.fenced());
-    EXPECT_EQ(tier_->GetStats().damaged_files, 0u);
-    EXPECT_TRUE(std::filesystem::is_empty(options_.directory + "/staging"));
-    EXPECT_EQ(PayloadPaths().size(), found.size());
-    model_.Settle(found);
-    tier_.reset();
-  }
-
-  DiskTierModel model_;
-  int records_ = 0;
 };
 
 TEST_F(DiskKillTest, EveryStartFindsWhatWasAnsweredAndNothingElse) {
