@@ -87,6 +87,8 @@ void DiskMetrics::AddState(Metrics* metrics, const BlockStore* store) {
   add("cairn_disk_spill_queue_blocks", "Blocks that wait to be written.",
       &StoreStatus::spill_queue_blocks);
   add("cairn_disk_spill_queue_bytes", "Payload of them.", &StoreStatus::spill_queue_bytes);
+  add("cairn_disk_missed_spill_blocks", "Blocks whose write failed and is to be tried again.",
+      &StoreStatus::missed_spill_blocks);
   add("cairn_disk_load_queue_blocks", "Blocks that are being loaded, or wait for it.",
       &StoreStatus::loads);
 }

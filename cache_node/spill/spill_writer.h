@@ -4,7 +4,7 @@
 // is finished when it is large enough, when its first block has waited long enough, or when the
 // store gives no more until some are reported. Names of namespaces are made durable before their
 // blocks. A file that fails is given up whole: its blocks stay in host memory, and are written when
-// they are used again.
+// they are used again, or when the tier serves again (HealthProbe).
 //
 // Borrows tier and store, which must outlive it. Destroyed with a file open, it gives that up.
 #pragma once

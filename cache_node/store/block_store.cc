@@ -165,6 +165,7 @@ StoreStatus BlockStore::Status() const {
           .disk_files = state_->disk.index.files().size(),
           .spill_queue_blocks = state_->disk.spill_queue.size(),
           .spill_queue_bytes = state_->disk.spill_queue.bytes(),
+          .missed_spill_blocks = state_->disk.missed_spills.size(),
           .loads = state_->disk.loading};
 }
 

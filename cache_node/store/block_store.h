@@ -157,6 +157,7 @@ class BlockStore {
   std::vector<DiskPlace> PlaceWrites(absl::Span<const PlacedBlock> placed);
   // The file is there: its blocks can be found, but for those removed meanwhile.
   void FinishWrites(uint64_t file, uint64_t file_bytes, absl::Span<const PlacedBlock> placed);
+  // They could not be written. Spills wait for their blocks' next use, or RetrySpills.
   void AbandonWrites(absl::Span<const uint64_t> ids);
 
   // A block to be read, the longest waiting first.
@@ -189,6 +190,9 @@ class BlockStore {
 
   // Whether the tier reads and writes. While it fails, its blocks are kLoadFailed.
   void SetDiskHealth(DiskTier::Health health);
+  // Blocks in host memory that were abandoned, or were to be written while the tier was out, are
+  // to be written again: each once, behind all others. False when there is none.
+  bool RetrySpills();
   // For a node that drains: queues blocks that are only in host memory, as the queue has room, a
   // bounded number a call. Answers how many memory segments are left; 0: all are queued or on disk.
   size_t QueueHostBlocks();

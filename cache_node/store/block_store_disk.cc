@@ -45,7 +45,7 @@ std::vector<SpillTask> BlockStore::TakeSpills(size_t blocks_max, uint64_t bytes_
 
 bool BlockStore::SpillsWait() const {
   absl::ReaderMutexLock lock(&mutex_);
-  return state_->disk.spill_queue.size() > 0;
+  return state_->disk.SpillsWait();
 }
 
 std::vector<DiskPlace> BlockStore::PlaceWrites(absl::Span<const PlacedBlock> placed) {
@@ -211,6 +211,14 @@ void BlockStore::SetDiskHealth(DiskTier::Health health) {
   disk.health = health;
   state_->settled = true;
   if (disk.writes_now()) state_->spills_queued = true;
+}
+
+bool BlockStore::RetrySpills() {
+  Section section(this);
+  DiskState& disk = state_->disk;
+  disk.spill_retries = disk.missed_spills.size();
+  if (disk.spill_retries > 0) state_->spills_queued = true;
+  return disk.spill_retries > 0;
 }
 
 size_t BlockStore::QueueHostBlocks() {

@@ -32,6 +32,13 @@ struct DiskState {
   // Whether the feed says what is on disk: not before all is found, as it is then said at once.
   bool shown() const { return enabled && !recovering; }
 
+  bool QueuedToSpill(const BlockEntry& entry) const {
+    return entry.queue == &spill_queue || entry.queue == &missed_spills;
+  }
+  bool SpillsWait() const {
+    return spill_queue.size() > 0 || (spill_retries > 0 && missed_spills.size() > 0);
+  }
+
   const DiskOptions options;
   const bool enabled;
   const uint64_t spilling_bytes_max;
@@ -43,8 +50,11 @@ struct DiskState {
   DiskFences fences;
   DiskWrites writes;
   EntryQueue spill_queue;
-  EntryQueue load_queue;  // Not taken yet.
-  uint64_t loading = 0;   // All entries that are kLoading.
+  // Wanted on disk, and could not be written: of a file that failed, or while the tier was out.
+  EntryQueue missed_spills;
+  size_t spill_retries = 0;  // That many of missed_spills, from the front, are to be tried now.
+  EntryQueue load_queue;     // Not taken yet.
+  uint64_t loading = 0;      // All entries that are kLoading.
   uint64_t last_load_id = 0;
   absl::flat_hash_map<uint64_t, BlockEntry*> taken_loads;  // By id; each claimed.
   FailedLoads failed_loads;

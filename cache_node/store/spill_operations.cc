@@ -58,6 +58,18 @@ void End(StoreState* state, const DiskWrite& write) {
   state->spills_queued = true;  // What waited for room among those being written.
 }
 
+// The next that waits, after all others one whose write is to be tried again.
+BlockEntry* NextToSpill(DiskState* disk) {
+  if (disk->spill_queue.front() == nullptr && disk->spill_retries > 0) {
+    BlockEntry* missed = disk->missed_spills.front();
+    disk->spill_retries = missed == nullptr ? 0 : disk->spill_retries - 1;
+    if (missed == nullptr) return nullptr;
+    disk->missed_spills.Remove(missed);
+    disk->spill_queue.PushBack(missed);
+  }
+  return disk->spill_queue.front();
+}
+
 }  // namespace
 
 const WriteTask& SpillOperations::Begin(StoreState* state, DiskWrite write) {
@@ -70,7 +82,7 @@ std::optional<SpillOperations::Taken> SpillOperations::Take(StoreState* state, s
   DiskState& disk = state->disk;
   if (!disk.writes_now()) return std::nullopt;
   for (; *steps > 0; --*steps) {
-    BlockEntry* entry = disk.spill_queue.front();
+    BlockEntry* entry = NextToSpill(&disk);
     if (entry == nullptr) return std::nullopt;
     BlockEntry* parent = entry->family == nullptr ? nullptr : entry->family->parent;
     if (parent != nullptr && Waits(*parent) && !parent->orphan &&
@@ -143,8 +155,11 @@ void SpillOperations::Abandon(StoreState* state, uint64_t id) {
   CAIRN_CHECK_MSG(found != nullptr, "a write is given up that is not");
   const DiskWrite write = *found;
   End(state, write);
-  if (write.entry != nullptr)
-    state->counters->spills_failed.fetch_add(1, std::memory_order_relaxed);
+  if (write.entry == nullptr) return;
+  state->counters->spills_failed.fetch_add(1, std::memory_order_relaxed);
+  if (Waits(*write.entry) && write.entry->queue == nullptr) {
+    state->disk.missed_spills.PushBack(write.entry);
+  }
 }
 
 }  // namespace cairn::node

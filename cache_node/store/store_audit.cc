@@ -91,7 +91,7 @@ absl::Status StoreState::AuditIndexed(const BlockEntry& entry) const {
   if (disk.enabled && entry.disk != disk.index.Find(entry.partition, entry.key)) {
     return Wrong(entry, "is not where it thinks it is on disk");
   }
-  if (entry.queue == &disk.spill_queue && (entry.disk != 0 || entry.spilling)) {
+  if (disk.QueuedToSpill(entry) && (entry.disk != 0 || entry.spilling)) {
     return Wrong(entry, "waits to be written for nothing");
   }
   const bool in_flight = disk.writes.FindBlock({entry.partition, entry.key}) != nullptr;

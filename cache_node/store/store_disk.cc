@@ -23,7 +23,7 @@ DiskHandle StoreState::AddOnDisk(DiskScopeIndex scope, DiskFileIndex file, uint3
     removed.Forget(partition, block.key);
   } else {
     entry->disk = handle;
-    if (entry->queue == &disk.spill_queue) disk.spill_queue.Remove(entry);
+    if (disk.QueuedToSpill(*entry)) entry->queue->Remove(entry);
   }
   if (!disk.shown()) return handle;
   const uint8_t host = entry == nullptr ? 0 : TiersOf(*entry);
@@ -129,14 +129,20 @@ void StoreState::Used(BlockEntry* entry, UseStamp use) {
 
 StoreState::Queued StoreState::QueueSpill(BlockEntry* entry) {
   CAIRN_CHECK(entry->life == BlockEntry::Life::kPresent);
-  if (!disk.enabled || entry->disk != 0 || entry->spilling || entry->queue != nullptr ||
-      entry->block_bytes() > disk.options.block_bytes_max) {
+  const bool missed = entry->queue == &disk.missed_spills;
+  if (!disk.enabled || entry->disk != 0 || entry->spilling ||
+      (entry->queue != nullptr && !missed) || entry->block_bytes() > disk.options.block_bytes_max) {
     return Queued::kNotNeeded;
   }
-  if (!disk.reads() || disk.spill_queue.size() >= disk.options.spill_queue_blocks_max ||
+  if (!disk.reads()) {
+    if (!missed) disk.missed_spills.PushBack(entry);
+    return Queued::kFull;
+  }
+  if (disk.spill_queue.size() >= disk.options.spill_queue_blocks_max ||
       disk.spill_queue.bytes() + entry->block_bytes() > disk.options.spill_queue_bytes_max) {
     return Queued::kFull;
   }
+  if (missed) disk.missed_spills.Remove(entry);
   disk.spill_queue.PushBack(entry);
   spills_queued = true;
   return Queued::kYes;

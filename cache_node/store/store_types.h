@@ -205,6 +205,7 @@ struct StoreStatus {
   uint64_t disk_files = 0;
   uint64_t spill_queue_blocks = 0;
   uint64_t spill_queue_bytes = 0;
+  uint64_t missed_spill_blocks = 0;  // In host memory; their write failed, and is tried again.
   uint64_t loads = 0;  // Blocks that are pending for a load.
 };
 
