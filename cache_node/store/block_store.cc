@@ -90,6 +90,11 @@ const Namespace* BlockStore::FindNamespace(const Fingerprint& fingerprint) const
   return record == nullptr ? nullptr : &record->fields;
 }
 
+void BlockStore::SetQuotas(TenantQuotas quotas) {
+  Section section(this);
+  state_->ledger.SetQuotas(std::move(quotas));
+}
+
 void BlockStore::Tick() {
   RunSteps([](StoreState* state, absl::Time now) {
     const bool more = state->StepExpiry(kStepsPerLock, now);

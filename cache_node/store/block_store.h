@@ -35,6 +35,7 @@
 #include "cache_node/store/feed_hub.h"
 #include "cache_node/store/store_counters.h"
 #include "cache_node/store/store_types.h"
+#include "cache_node/store/tenant_quotas.h"
 #include "cache_node/store/write_claim.h"
 #include "cache_node/tiers/disk/disk_tier.h"
 #include "cache_node/tiers/host_memory.h"
@@ -144,6 +145,10 @@ class BlockStore {
                                       const BlockKey& key, const SegmentId& segment);
   absl::StatusOr<std::vector<bool>> Delete(absl::string_view tenant, const Fingerprint& fingerprint,
                                            absl::Span<const BlockKey> keys);
+
+  // --- Quotas ---
+  // Replaces those before. Nothing is evicted for it until somebody wants room.
+  void SetQuotas(TenantQuotas quotas);
 
   // --- Disk tier: what the movers of cache_node/spill ask and report ---
   // Blocks to be written, parents before children, each pinned; counted against

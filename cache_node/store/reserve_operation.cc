@@ -234,6 +234,9 @@ ReserveOperation::Verdict ReserveOperation::TakeSpace(StoreState* state, ClassSp
       return Verdict::kNext;
     case SpaceSeeker::Verdict::kAgain:
       return Verdict::kAgain;
+    case SpaceSeeker::Verdict::kQuota:
+      state->counters->refused_quota.fetch_add(1, std::memory_order_relaxed);
+      return Refuse(ReserveOutcome::kQuota);
     case SpaceSeeker::Verdict::kNone:
       break;
   }

@@ -138,19 +138,22 @@ std::optional<SlotSpace::Victim> SlotSpace::VictimOf(ClassSpace* space) const {
   return Victim{entry, victim->orphaned, victim->stamp};
 }
 
-std::optional<SlotSpace::Victim> SlotSpace::VictimElsewhere(const ClassSpace* except) {
+std::optional<SlotSpace::Victim> SlotSpace::VictimElsewhere(
+    const ClassSpace* except, absl::FunctionRef<bool(const SlotClass&)> may_take) {
+  size_t asked = 0;
   size_t seen = 0;
   for (auto& [slot_class, space] : classes_) {
-    if (++seen > kClassesSeenMax) break;
-    if (space.get() == except) continue;
+    if (++asked > kClassesAskedMax || seen == kClassesSeenMax) break;
+    if (space.get() == except || !may_take(slot_class)) continue;
+    ++seen;
     if (std::optional<Victim> victim = VictimOf(space.get())) return victim;
   }
   return std::nullopt;
 }
 
-std::optional<uint32_t> SlotSpace::SegmentToRemake(const ClassSpace& space,
-                                                   std::optional<UseStamp> before,
-                                                   bool refused) const {
+std::optional<uint32_t> SlotSpace::SegmentToRemake(
+    const ClassSpace& space, std::optional<UseStamp> before, bool refused,
+    absl::FunctionRef<bool(const HostMemory::SegmentInfo&)> may_take) const {
   std::optional<uint32_t> best;
   std::optional<uint32_t> empty;
   UseStamp best_newest = 0;
@@ -170,6 +173,7 @@ std::optional<uint32_t> SlotSpace::SegmentToRemake(const ClassSpace& space,
     const SegmentUse& use = segments_[i];
     if (use.held > 0 || (before.has_value() && use.newest >= *before)) continue;
     if (best.has_value() && use.newest >= best_newest) continue;
+    if (!may_take(info)) continue;
     best = i;
     best_newest = use.newest;
   }

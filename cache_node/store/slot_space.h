@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "cache_node/store/block_entry.h"
@@ -65,15 +66,18 @@ class SlotSpace {
     UseStamp stamp = 0;
   };
   std::optional<Victim> VictimOf(ClassSpace* space) const;
-  // Any class's victim, of another than `except`; looks at a bounded number of classes.
-  std::optional<Victim> VictimElsewhere(const ClassSpace* except);
+  // Any class's victim, of another than `except` that `may_take` says yes to; looks at a bounded
+  // number of classes.
+  std::optional<Victim> VictimElsewhere(const ClassSpace* except,
+                                        absl::FunctionRef<bool(const SlotClass&)> may_take);
 
   // The memory segment of another class that was used least recently, when nothing in it is held
   // and its newest use is before `before` (any, when nothing). One that the kernel refused comes
   // first, then an empty one. `refused`: the kernel did so just now, so those are passed over; and
-  // once kRefusedMax are missing no other is risked.
-  std::optional<uint32_t> SegmentToRemake(const ClassSpace& space, std::optional<UseStamp> before,
-                                          bool refused) const;
+  // once kRefusedMax are missing no other is risked. `may_take` is asked of those that hold blocks.
+  std::optional<uint32_t> SegmentToRemake(
+      const ClassSpace& space, std::optional<UseStamp> before, bool refused,
+      absl::FunctionRef<bool(const HostMemory::SegmentInfo&)> may_take) const;
   // A memory segment that its class, another, does not need: at least half of it is free, all its
   // blocks may go, and the class has free slots for two segments, so that it does not ask for this
   // one back at once. Without it, a class that shrank would keep what nobody else can use.
@@ -98,6 +102,7 @@ class SlotSpace {
     uint32_t held = 0;  // Entries that may not be evicted for their own sake: reserved or pinned.
     std::vector<BlockEntry*> entries;
   };
+  static constexpr size_t kClassesAskedMax = 4096;
   static constexpr size_t kClassesSeenMax = 64;
   static constexpr uint32_t kRefusedMax = 2;
 

@@ -25,14 +25,20 @@ BlockEntry* LeafBelow(BlockEntry* entry) {
   return nullptr;
 }
 
+// Whether a tenant's blocks of so many bytes may make room for one of `asking`.
+bool MayTakeFrom(const StoreState& state, TenantIndex asking, TenantIndex tenant, uint64_t bytes) {
+  return tenant == asking || state.ledger.CanSpare(tenant, bytes);
+}
+
 // Evicts `top` and what hangs on it, children first. When something may not go, or is not older
 // than `before`, the segment is marked as new as that.
-Emptied EvictWithChildren(StoreState* state, uint32_t segment, BlockEntry* top,
+Emptied EvictWithChildren(StoreState* state, TenantIndex asking, uint32_t segment, BlockEntry* top,
                           std::optional<UseStamp> before, size_t* evictions_left) {
   BlockEntry* at = top;
   while (true) {
     BlockEntry* leaf = LeafBelow(at);
-    if (leaf == nullptr || !leaf->MayGo()) {
+    if (leaf == nullptr || !leaf->MayGo() ||
+        !MayTakeFrom(*state, asking, leaf->space->slot_class.tenant, leaf->block_bytes())) {
       state->slots.RaiseNewest(segment, state->stamp);
       return Emptied::kHeld;
     }
@@ -51,13 +57,15 @@ Emptied EvictWithChildren(StoreState* state, uint32_t segment, BlockEntry* top,
   }
 }
 
-Emptied EmptySegment(StoreState* state, uint32_t segment, std::optional<UseStamp> before) {
+Emptied EmptySegment(StoreState* state, TenantIndex asking, uint32_t segment,
+                     std::optional<UseStamp> before) {
   size_t evictions_left = kEvictionsPerCall;
   const size_t slots = state->slots.EntriesOf(segment).size();
   for (size_t i = 0; i < slots; ++i) {
     BlockEntry* entry = state->slots.EntriesOf(segment)[i];
     if (entry == nullptr) continue;
-    const Emptied emptied = EvictWithChildren(state, segment, entry, before, &evictions_left);
+    const Emptied emptied =
+        EvictWithChildren(state, asking, segment, entry, before, &evictions_left);
     if (emptied != Emptied::kYes) return emptied;
   }
   CAIRN_CHECK(state->slots.memory().Info(segment).slots_used == 0);
@@ -74,19 +82,28 @@ SlotAnswer TakeSlot(StoreState* state, ClassSpace* space, uint32_t remakes, uint
     answer.slot = *slot;
     return answer;
   }
+  const TenantIndex asking = space->slot_class.tenant;
+  const uint64_t slot_bytes = space->slot_class.slot_bytes;
+  // What is kept for it is taken from others however new it is; and not from itself.
+  const bool entitled = state->ledger.WithinKept(asking, slot_bytes);
+  const auto may_take = [&](const HostMemory::SegmentInfo& info) {
+    if (info.slot_class.tenant == asking) return !entitled;
+    return state->ledger.CanSpare(info.slot_class.tenant,
+                                  info.slots_used * info.slot_class.slot_bytes);
+  };
   const bool may_remake = !space->remaking && remakes < kRemakesMax && refused < kRefusedRemakesMax;
   for (int i = 0; i < kSegmentsTriedMax && may_remake; ++i) {
     const std::optional<SlotSpace::Victim> own = slots.VictimOf(space);
     if (own.has_value() && (own->orphaned || refused > 0)) break;
     std::optional<UseStamp> before;
-    if (own.has_value()) before = own->stamp;
-    std::optional<uint32_t> segment = slots.SegmentToRemake(*space, before, refused > 0);
+    if (own.has_value() && !entitled) before = own->stamp;
+    std::optional<uint32_t> segment = slots.SegmentToRemake(*space, before, refused > 0, may_take);
     if (!segment.has_value() && own.has_value()) {
       segment = slots.SpareSegment(*space);
       before = std::nullopt;
     }
     if (!segment.has_value()) break;
-    const Emptied emptied = EmptySegment(state, *segment, before);
+    const Emptied emptied = EmptySegment(state, asking, *segment, before);
     if (emptied == Emptied::kHeld) continue;
     if (emptied == Emptied::kNotYet) {
       answer.kind = SlotAnswer::Kind::kAgain;
@@ -123,14 +140,40 @@ void PutRemade(StoreState* state, const SlotClass& slot_class, uint32_t segment,
   state->counters->segment_remakes.fetch_add(1, std::memory_order_relaxed);
 }
 
+QuotaRoom MakeQuotaRoom(StoreState* state, ClassSpace* space) {
+  const SlotClass wanted = space->slot_class;
+  const auto is_own = [&](const SlotClass& other) { return other.tenant == wanted.tenant; };
+  ++space->slots_held;
+  QuotaRoom room = QuotaRoom::kAgain;
+  for (size_t i = 0; i <= kEvictionsPerCall && room == QuotaRoom::kAgain; ++i) {
+    if (state->ledger.HasRoom(wanted.tenant, wanted.slot_bytes)) {
+      room = QuotaRoom::kThere;
+      break;
+    }
+    std::optional<SlotSpace::Victim> victim = state->slots.VictimOf(space);
+    if (!victim.has_value()) victim = state->slots.VictimElsewhere(space, is_own);
+    if (victim.has_value()) {
+      state->Evict(victim->entry);
+    } else {
+      room = QuotaRoom::kOver;
+    }
+  }
+  --space->slots_held;
+  return room;
+}
+
 bool MakeIndexRoom(StoreState* state, ClassSpace* space, uint64_t bytes) {
+  const TenantIndex asking = space->slot_class.tenant;
+  const auto may_take = [&](const SlotClass& other) {
+    return MayTakeFrom(*state, asking, other.tenant, other.slot_bytes);
+  };
   ++space->slots_held;
   bool fits = false;
   for (size_t i = 0; i <= kEvictionsPerCall; ++i) {
     fits = state->index.index_bytes() + bytes <= state->options.index_bytes_max;
     if (fits) break;
     std::optional<SlotSpace::Victim> victim = state->slots.VictimOf(space);
-    if (!victim.has_value()) victim = state->slots.VictimElsewhere(space);
+    if (!victim.has_value()) victim = state->slots.VictimElsewhere(space, may_take);
     if (!victim.has_value()) break;
     state->Evict(victim->entry);
   }

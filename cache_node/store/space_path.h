@@ -39,6 +39,10 @@ SlotAnswer TakeSlot(StoreState* state, ClassSpace* space, uint32_t remakes, uint
 void PutRemade(StoreState* state, const SlotClass& slot_class, uint32_t segment,
                std::unique_ptr<MemorySegment> made);
 
+// Evicts blocks of the class's tenant until its quota has room for one more slot of the class.
+enum class QuotaRoom { kThere, kAgain, kOver };
+QuotaRoom MakeQuotaRoom(StoreState* state, ClassSpace* space);
+
 // Evicts until `bytes` more fit in the index's memory; false when they do not.
 bool MakeIndexRoom(StoreState* state, ClassSpace* space, uint64_t bytes);
 

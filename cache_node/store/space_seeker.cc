@@ -9,6 +9,9 @@ namespace cairn::node {
 SpaceSeeker::Verdict SpaceSeeker::Seek(StoreState* state, ClassSpace* space, uint64_t index_bytes,
                                        SlotRef* slot) {
   CAIRN_CHECK(!remake_.has_value());
+  const QuotaRoom quota = MakeQuotaRoom(state, space);
+  if (quota == QuotaRoom::kOver) return Verdict::kQuota;
+  if (quota == QuotaRoom::kAgain) return Verdict::kAgain;
   SlotAnswer answer;
   if (MakeIndexRoom(state, space, index_bytes)) answer = TakeSlot(state, space, remakes_, refused_);
   const bool tired = ++attempts_ > kAttemptsMax;

@@ -27,6 +27,7 @@ class SpaceSeeker {
     kSlot,   // `slot` is allocated, and the index has room.
     kAgain,  // Unlock, do what TakeRemake asks for, and seek again.
     kNone,   // There is no room for it now.
+    kQuota,  // Its tenant may not have more now.
   };
 
   Verdict Seek(StoreState* state, ClassSpace* space, uint64_t index_bytes, SlotRef* slot);

@@ -5,6 +5,11 @@
 #include "common/base/check.h"
 
 namespace cairn::node {
+namespace {
+
+bool Fits(uint64_t used, uint64_t more, uint64_t max) { return used <= max && more <= max - used; }
+
+}  // namespace
 
 TenantLedger::Charge::Charge(TenantLedger* ledger, TenantIndex tenant, uint64_t bytes)
     : ledger_(ledger), tenant_(tenant), bytes_(bytes) {}
@@ -34,7 +39,7 @@ TenantIndex TenantLedger::IndexOf(absl::string_view tenant) {
   const TenantIndex known = Find(tenant);
   if (known != 0 || accounts_.size() > kTenantsMax) return known;
   const auto number = static_cast<TenantIndex>(accounts_.size());
-  accounts_.push_back({std::string(tenant), {}});
+  accounts_.push_back({std::string(tenant), quotas_.Of(tenant), {}});
   numbers_.emplace(std::string(tenant), number);
   return number;
 }
@@ -45,6 +50,27 @@ TenantIndex TenantLedger::Find(absl::string_view tenant) const {
 }
 
 const std::string& TenantLedger::NameOf(TenantIndex tenant) const { return AccountOf(tenant).name; }
+
+void TenantLedger::SetQuotas(TenantQuotas quotas) {
+  quotas_ = std::move(quotas);
+  for (Account& account : accounts_) account.quota = quotas_.Of(account.name);
+}
+
+bool TenantLedger::HasRoom(TenantIndex tenant, uint64_t bytes) const {
+  const Account& account = AccountOf(tenant);
+  return Fits(account.usage.charged_bytes, bytes, account.quota.host_bytes_max);
+}
+
+bool TenantLedger::CanSpare(TenantIndex tenant, uint64_t bytes) const {
+  const Account& account = AccountOf(tenant);
+  return account.quota.host_bytes_kept == 0 ||
+         Fits(account.quota.host_bytes_kept, bytes, account.usage.charged_bytes);
+}
+
+bool TenantLedger::WithinKept(TenantIndex tenant, uint64_t bytes) const {
+  const Account& account = AccountOf(tenant);
+  return Fits(account.usage.charged_bytes, bytes, account.quota.host_bytes_kept);
+}
 
 TenantLedger::Charge TenantLedger::Take(TenantIndex tenant, uint64_t bytes) {
   AccountOf(tenant).usage.charged_bytes += bytes;
@@ -60,9 +86,11 @@ void TenantLedger::GiveBack(TenantIndex tenant, uint64_t bytes) {
 }
 
 bool TenantLedger::TryLease(TenantIndex tenant, uint64_t bytes) {
-  Usage& usage = AccountOf(tenant).usage;
+  Account& account = AccountOf(tenant);
+  Usage& usage = account.usage;
   CAIRN_CHECK(total_.leased_bytes <= budgets_.leased_bytes_max);
-  if (bytes > budgets_.leased_bytes_max - total_.leased_bytes) return false;
+  if (!Fits(total_.leased_bytes, bytes, budgets_.leased_bytes_max)) return false;
+  if (!Fits(usage.leased_bytes, bytes, account.quota.leased_bytes_max)) return false;
   usage.leased_bytes += bytes;
   total_.leased_bytes += bytes;
   return true;
@@ -76,9 +104,11 @@ void TenantLedger::EndLease(TenantIndex tenant, uint64_t bytes) {
 }
 
 bool TenantLedger::TryReserve(TenantIndex tenant, uint64_t bytes) {
-  Usage& usage = AccountOf(tenant).usage;
+  Account& account = AccountOf(tenant);
+  Usage& usage = account.usage;
   CAIRN_CHECK(total_.reserved_bytes <= budgets_.reserved_bytes_max);
-  if (bytes > budgets_.reserved_bytes_max - total_.reserved_bytes) return false;
+  if (!Fits(total_.reserved_bytes, bytes, budgets_.reserved_bytes_max)) return false;
+  if (!Fits(usage.reserved_bytes, bytes, account.quota.reserved_bytes_max)) return false;
   usage.reserved_bytes += bytes;
   total_.reserved_bytes += bytes;
   return true;

@@ -1,4 +1,4 @@
-// TenantLedger: who is charged for how many bytes, and the budgets that refuse more.
+// TenantLedger: who is charged for how many bytes, the budgets of all and the quotas of each.
 //
 // A Charge is taken with a slot and given back with it, whatever happened to the block in between
 // (reserved, present, gone but pinned): a slot's bytes are in exactly one charge. Leased and
@@ -12,6 +12,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "cache_node/store/tenant_quotas.h"
 #include "cache_node/tiers/slot_class.h"
 
 namespace cairn::node {
@@ -61,11 +62,23 @@ class TenantLedger {
   // The reference lives until the next IndexOf.
   const std::string& NameOf(TenantIndex tenant) const;
 
+  // For tenants known already, and those to come. Until then nobody has a quota. Who has more than
+  // a new quota allows keeps it until it wants more.
+  void SetQuotas(TenantQuotas quotas);
+
   // A tenant below is one that IndexOf gave out.
+  // Whether the tenant may be charged `bytes` more.
+  bool HasRoom(TenantIndex tenant, uint64_t bytes) const;
+  // Whether so many bytes of its blocks are more than what is kept for it, so that others may have
+  // their room.
+  bool CanSpare(TenantIndex tenant, uint64_t bytes) const;
+  // Whether with `bytes` more it still has no more than what is kept for it.
+  bool WithinKept(TenantIndex tenant, uint64_t bytes) const;
+
   Charge Take(TenantIndex tenant, uint64_t bytes);
 
-  // False, and nothing is counted, when the budget would be exceeded. What is ended was counted
-  // before.
+  // False, and nothing is counted, when the budget or the tenant's quota would be exceeded. What is
+  // ended was counted before.
   bool TryLease(TenantIndex tenant, uint64_t bytes);
   void EndLease(TenantIndex tenant, uint64_t bytes);
   bool TryReserve(TenantIndex tenant, uint64_t bytes);
@@ -79,6 +92,7 @@ class TenantLedger {
  private:
   struct Account {
     std::string name;
+    TenantQuota quota;
     Usage usage;
   };
   Account& AccountOf(TenantIndex tenant);
@@ -86,6 +100,7 @@ class TenantLedger {
   void GiveBack(TenantIndex tenant, uint64_t bytes);
 
   const Budgets budgets_;
+  TenantQuotas quotas_;
   Usage total_;
   std::vector<Account> accounts_;  // By number; 0 is unused.
   absl::flat_hash_map<std::string, TenantIndex> numbers_;
