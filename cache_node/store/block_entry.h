@@ -14,6 +14,7 @@
 #include "cache_node/store/disk_files.h"
 #include "cache_node/store/eviction_policy.h"
 #include "cache_node/store/removed_ring.h"
+#include "cache_node/store/retention.h"
 #include "cache_node/store/tenant_ledger.h"
 #include "cache_node/tiers/slot_class.h"
 #include "common/base/bytes16.h"
@@ -67,6 +68,7 @@ struct BlockEntry {
   uint32_t depth = 0;
   absl::Time reserved_at;
   UseStamp stamp = 0;
+  Retention retention;
   uint64_t index_bytes = 0;
   std::unique_ptr<uint32_t[]> tokens;  // block_tokens of them, or null.
 

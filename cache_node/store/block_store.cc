@@ -103,6 +103,14 @@ void BlockStore::Tick() {
   });
 }
 
+void BlockStore::EndRetention(absl::Time wall) {
+  const int64_t now_unix_ms = absl::ToUnixMillis(wall);
+  RunSteps([now_unix_ms](StoreState* state, absl::Time) {
+    return !state->StepRetention(kStepsPerLock, now_unix_ms);
+  });
+  RunChores();
+}
+
 WatcherId BlockStore::AddWatcher() {
   Section section(this);
   return state_->feed.Add(state_->namespaces.LiveLabels());

@@ -205,6 +205,11 @@ class BlockStore {
   // Ends what expired; called every few tens of milliseconds after GuardedTime::Tick.
   void Tick();
 
+  // --- Retention ---
+  // Removes the blocks that expire until `wall`, and ends priorities; called every few tens of
+  // milliseconds. Their bytes cannot be read any more when it returns.
+  void EndRetention(absl::Time wall);
+
   // --- Feed ---
   WatcherId AddWatcher();
   void RemoveWatcher(WatcherId watcher);

@@ -95,6 +95,8 @@ DiskBlock DiskIndex::BlockOf(DiskHandle handle, uint64_t epoch) const {
   block.depth = node.depth;
   block.sequence = node.sequence;
   block.epoch = epoch;
+  block.expires_unix_ms = node.expires_unix_ms;
+  block.priority = node.priority;
   block.payload_bytes = PayloadBytesOf(handle);
   return block;
 }
@@ -173,6 +175,8 @@ DiskHandle DiskIndex::Insert(DiskScopeIndex scope, DiskFileIndex file, uint32_t 
   node.file = file;
   node.slot = slot;
   node.depth = block.depth;
+  node.expires_unix_ms = block.expires_unix_ms;
+  node.priority = block.priority;
   if (!waiting_.empty()) {
     if (auto it = waiting_.find({partition, block.key}); it != waiting_.end()) {
       node.children = it->second;

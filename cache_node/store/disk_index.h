@@ -31,6 +31,7 @@ struct DiskNode {
   BlockKey key;
   BlockKey parent;  // Where `has_parent`.
   uint64_t sequence = 0;
+  int64_t expires_unix_ms = 0;  // 0: never.
   DiskScopeIndex scope = 0;
   DiskHandle scope_previous = 0;
   DiskHandle scope_next = 0;
@@ -38,6 +39,7 @@ struct DiskNode {
   uint32_t slot = 0;
   uint32_t depth = 0;
   uint32_t children = 0;  // On disk, in its own partition.
+  uint8_t priority = 0;
   bool has_parent : 1 = false;
   bool parent_shared : 1 = false;  // The parent is the public tenant's: it counts no child.
   bool used : 1 = false;           // Since it was written.
@@ -48,7 +50,7 @@ class DiskIndex {
  public:
   // Upper bound of what one block takes: its node, and its share of a table that has just grown.
   // Its place in its file's list, and what waits for parents, are counted apart.
-  static constexpr uint64_t kBytesPerBlock = 88;
+  static constexpr uint64_t kBytesPerBlock = 96;
   static constexpr uint64_t kBytesPerWaitingParent = 64;
 
   DiskIndex(uint32_t shards, uint64_t bytes_max);

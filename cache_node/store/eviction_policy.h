@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "absl/strings/string_view.h"
+#include "cache_node/store/retention.h"
 
 namespace cairn::node {
 
@@ -27,6 +28,7 @@ class EvictionPolicy {
     uint32_t depth = 0;  // Blocks before it in its prompt.
     uint32_t tokens = 0;
     uint64_t bytes = 0;
+    uint8_t priority = kPriorityDefault;  // Its writer's wish (retention.h).
   };
 
   virtual ~EvictionPolicy() = default;
@@ -45,6 +47,8 @@ class EvictionPolicy {
   virtual void MustStay(BlockHandle block) = 0;
   // It is unreachable (its parent is gone) and goes before all others; or its parent returned.
   virtual void Orphaned(BlockHandle block, bool orphaned) = 0;
+  // Its writer's wish is another from now on.
+  virtual void PriorityChanged(BlockHandle block, uint8_t priority) = 0;
   // It left, for whatever reason. The handle may be inserted again later.
   virtual void Removed(BlockHandle block) = 0;
 

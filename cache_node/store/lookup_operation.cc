@@ -18,6 +18,7 @@ BlockState StateOf(RemovalReason reason) {
     case RemovalReason::kDeleted:
     case RemovalReason::kCleared:
     case RemovalReason::kRetired:
+    case RemovalReason::kExpired:
       return BlockState::kDeleted;
   }
   return BlockState::kNeverSeen;

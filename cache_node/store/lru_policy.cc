@@ -5,7 +5,7 @@
 namespace cairn::node {
 
 LruPolicy::Rank LruPolicy::RankOf(BlockHandle block, const State& state) {
-  return {!state.orphaned, state.stamp, ~state.depth, block};
+  return {!state.orphaned, state.priority, state.stamp, ~state.depth, block};
 }
 
 LruPolicy::State& LruPolicy::Known(BlockHandle block) {
@@ -24,6 +24,7 @@ void LruPolicy::Rerank(BlockHandle block, Change change) {
 
 void LruPolicy::Inserted(BlockHandle block, const BlockTraits& traits, UseStamp stamp) {
   State state;
+  state.priority = traits.priority;
   state.depth = traits.depth;
   state.stamp = stamp;
   CAIRN_CHECK(states_.emplace(block, state).second);
@@ -46,6 +47,10 @@ void LruPolicy::Orphaned(BlockHandle block, bool orphaned) {
   Rerank(block, [orphaned](State& state) { state.orphaned = orphaned; });
 }
 
+void LruPolicy::PriorityChanged(BlockHandle block, uint8_t priority) {
+  Rerank(block, [priority](State& state) { state.priority = priority; });
+}
+
 void LruPolicy::Removed(BlockHandle block) {
   MustStay(block);
   CAIRN_CHECK(states_.erase(block) == 1);
@@ -53,7 +58,7 @@ void LruPolicy::Removed(BlockHandle block) {
 
 std::optional<EvictionPolicy::Victim> LruPolicy::NextVictim() {
   if (may_go_.empty()) return std::nullopt;
-  const BlockHandle block = std::get<3>(*may_go_.begin());
+  const BlockHandle block = std::get<4>(*may_go_.begin());
   const State& state = Known(block);
   return Victim{block, state.orphaned, state.stamp};
 }

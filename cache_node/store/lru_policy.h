@@ -1,5 +1,5 @@
-// LruPolicy: the least recently used block goes first; of one request's blocks the deepest first;
-// orphans before all.
+// LruPolicy: of the blocks of the lowest priority the least recently used goes first; of one
+// request's blocks the deepest first; orphans before all.
 //
 // Admits everything. O(log n) a call; memory for each block that it knows, so that a thousand slot
 // classes cost no more than one. A use with an older stamp than the last changes nothing.
@@ -25,6 +25,7 @@ class LruPolicy final : public EvictionPolicy {
   void MayGo(BlockHandle block) override;
   void MustStay(BlockHandle block) override;
   void Orphaned(BlockHandle block, bool orphaned) override;
+  void PriorityChanged(BlockHandle block, uint8_t priority) override;
   void Removed(BlockHandle block) override;
   std::optional<Victim> NextVictim() override;
 
@@ -32,11 +33,12 @@ class LruPolicy final : public EvictionPolicy {
   struct State {
     bool may_go = false;
     bool orphaned = false;
+    uint8_t priority = kPriorityDefault;
     uint32_t depth = 0;
     UseStamp stamp = 0;
   };
-  // (not orphaned, stamp, ~depth, handle): the smallest goes first.
-  using Rank = std::tuple<bool, UseStamp, uint32_t, BlockHandle>;
+  // (not orphaned, priority, stamp, ~depth, handle): the smallest goes first.
+  using Rank = std::tuple<bool, uint8_t, UseStamp, uint32_t, BlockHandle>;
 
   static Rank RankOf(BlockHandle block, const State& state);
   State& Known(BlockHandle block);

@@ -12,6 +12,7 @@ enum class RemovalReason : uint8_t {
   kDeleted = 3,
   kCleared = 4,
   kRetired = 5,
+  kExpired = 6,
 };
 
 }  // namespace cairn::node

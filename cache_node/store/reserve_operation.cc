@@ -117,7 +117,10 @@ bool ReserveOperation::FindIn(const StoreState& state, PartitionIndex partition,
   const bool own_scope = next_ == 0 && !query_.enters_scope;
   if (BlockEntry* entry = state.index.Find(partition, key); entry != nullptr) {
     if (own_scope && entry->scope->scope_digest != query_.scope_digest) return false;
-    *parent = {.id = ParentId{partition, key}, .entry = entry, .depth = entry->depth + 1};
+    *parent = {.id = ParentId{partition, key},
+               .entry = entry,
+               .depth = entry->depth + 1,
+               .expires_unix_ms = entry->retention.expires_unix_ms};
     return true;
   }
   const DiskHandle handle = state.disk.reads() ? state.disk.index.Find(partition, key) : 0;
@@ -127,7 +130,8 @@ bool ReserveOperation::FindIn(const StoreState& state, PartitionIndex partition,
   if (own_scope && scope.scope_digest != query_.scope_digest) return false;
   const ParentId id{partition, key};
   if (!state.families.FitsUnder(id, node.depth + 1)) return false;
-  *parent = {.id = id, .entry = nullptr, .depth = node.depth + 1};
+  *parent = {
+      .id = id, .entry = nullptr, .depth = node.depth + 1, .expires_unix_ms = node.expires_unix_ms};
   return true;
 }
 
@@ -217,9 +221,13 @@ ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::
                              .tokens = TokensAt(next_),
                              .depth = parent.depth,
                              .parent = parent.id,
+                             .retention = query_.retention,
                              .reserved_at = now,
                              .token = TokenFor(state, now),
                              .token_block = static_cast<uint32_t>(next_)};
+  // What follows from a block goes with it.
+  block.retention.expires_unix_ms =
+      EarlierOf(block.retention.expires_unix_ms, parent.expires_unix_ms);
   state->AddReserved(block, space, slot);
   answer_.outcomes[next_] = ReserveOutcome::kReserved;
   return Verdict::kNext;

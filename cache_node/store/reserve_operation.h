@@ -45,6 +45,7 @@ class ReserveOperation {
     std::optional<ParentId> id;   // None: it is a prompt's first block.
     BlockEntry* entry = nullptr;  // Null: it is only on disk, or there is none.
     uint32_t depth = 0;           // Of the block after it.
+    int64_t expires_unix_ms = 0;  // 0: never.
   };
   // False when it is missing.
   bool FindParent(const StoreState& state, Parent* parent) const;

@@ -14,7 +14,8 @@ bool CountsAsHeld(const BlockEntry& entry) {
 EvictionPolicy::BlockTraits TraitsOf(const BlockEntry& entry) {
   return {.depth = entry.depth,
           .tokens = entry.map->layout().block_tokens,
-          .bytes = entry.block_bytes()};
+          .bytes = entry.block_bytes(),
+          .priority = entry.retention.priority};
 }
 
 }  // namespace
@@ -102,6 +103,11 @@ void SlotSpace::Used(BlockEntry* entry, UseStamp stamp) {
   entry->stamp = std::max(entry->stamp, stamp);
   entry->space->policy->Used(entry->handle, stamp);
   RaiseNewest(entry->slot.segment, stamp);
+}
+
+void SlotSpace::PriorityChanged(BlockEntry* entry) {
+  if (entry->life != BlockEntry::Life::kPresent) return;
+  entry->space->policy->PriorityChanged(entry->handle, entry->retention.priority);
 }
 
 void SlotSpace::Refresh(BlockEntry* entry) {

@@ -58,6 +58,7 @@ class SlotSpace {
   // Tells the policy and the memory segment what has changed of holders, children and orphanage.
   void Refresh(BlockEntry* entry);
   void RefreshOrphan(BlockEntry* entry);
+  void PriorityChanged(BlockEntry* entry);
 
   // Whom the class's policy would let go.
   struct Victim {

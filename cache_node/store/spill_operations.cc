@@ -33,6 +33,10 @@ DiskWrite WriteOf(const StoreState& state, BlockEntry* entry, DiskScope scope) {
   }
   block.depth = entry->depth;
   block.epoch = entry->epoch;
+  block.expires_unix_ms = entry->retention.expires_unix_ms;
+  // One that ends is not kept: on disk it would not.
+  block.priority =
+      entry->retention.priority_until_unix_ms == 0 ? entry->retention.priority : kPriorityDefault;
   block.payload_bytes = entry->block_bytes();
   const DiskScopeRecord* known =
       state.disk.index.scopes().Find(entry->partition, scope.scope_digest);

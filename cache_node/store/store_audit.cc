@@ -94,6 +94,15 @@ absl::Status StoreState::AuditIndexed(const BlockEntry& entry) const {
   if (disk.QueuedToSpill(entry) && (entry.disk != 0 || entry.spilling)) {
     return Wrong(entry, "waits to be written for nothing");
   }
+  const ParentId id{entry.partition, entry.key};
+  const Retention& retention = entry.retention;
+  if (retention.expires_unix_ms != 0 && !expiries.Has(retention.expires_unix_ms, id)) {
+    return Wrong(entry, "has an end that nothing waits for");
+  }
+  if (retention.priority_until_unix_ms != 0 &&
+      !priorities.Has(retention.priority_until_unix_ms, id)) {
+    return Wrong(entry, "has a priority whose end nothing waits for");
+  }
   const bool in_flight = disk.writes.FindBlock({entry.partition, entry.key}) != nullptr;
   if (entry.spilling && !in_flight) return Wrong(entry, "is being written by nobody");
   if (entry.children != nullptr) {

@@ -170,4 +170,39 @@ bool StoreState::StepExpiry(size_t steps, absl::Time now) {
   return true;
 }
 
+// A block in host memory has its own time, also where an older copy is on disk.
+void StoreState::Expire(const ParentId& block, int64_t now_unix_ms) {
+  BlockEntry* entry = index.Find(block.partition, block.key);
+  const DiskHandle handle = disk.enabled ? disk.index.Find(block.partition, block.key) : 0;
+  const auto is_due = [now_unix_ms](int64_t at) { return at != 0 && at <= now_unix_ms; };
+  if (entry != nullptr && is_due(entry->retention.expires_unix_ms)) {
+    Remove(entry, RemovalReason::kExpired);
+  } else {
+    CAIRN_CHECK(handle != 0 && is_due(disk.index.At(handle).expires_unix_ms));
+    RemoveFromDisk(handle, RemovalReason::kExpired);
+  }
+  counters->expired_blocks.fetch_add(1, std::memory_order_relaxed);
+}
+
+void StoreState::EndPriority(const ParentId& block, int64_t now_unix_ms) {
+  BlockEntry* entry = index.Find(block.partition, block.key);
+  CAIRN_CHECK(entry != nullptr && entry->retention.priority_until_unix_ms <= now_unix_ms);
+  entry->retention.priority = kPriorityDefault;
+  entry->retention.priority_until_unix_ms = 0;
+  slots.PriorityChanged(entry);
+}
+
+bool StoreState::StepRetention(size_t steps, int64_t now_unix_ms) {
+  for (size_t i = 0; i < steps; ++i) {
+    if (std::optional<ParentId> block = expiries.TakeDue(now_unix_ms); block.has_value()) {
+      Expire(*block, now_unix_ms);
+    } else if (block = priorities.TakeDue(now_unix_ms); block.has_value()) {
+      EndPriority(*block, now_unix_ms);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace cairn::node

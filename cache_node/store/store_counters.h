@@ -16,6 +16,7 @@ struct StoreCounters {
   Counter reserved_blocks{0};
   Counter refused_no_space{0};
   Counter refused_quota{0};
+  Counter expired_blocks{0};    // Removed at the time that their writers said.
   Counter token_collisions{0};  // Other tokens under a stored key.
   Counter key_mismatches{0};
   Counter digest_mismatches{0};  // Written bytes that did not have the writer's digest.

@@ -17,6 +17,7 @@ DiskHandle StoreState::AddOnDisk(DiskScopeIndex scope, DiskFileIndex file, uint3
   const PartitionIndex partition = disk.index.scopes().At(scope).partition;
   const DiskHandle handle = disk.index.Insert(scope, file, slot, block);
   if (handle == 0) return 0;
+  expiries.Put(block.expires_unix_ms, {partition, block.key});
   BlockEntry* entry = index.Find(partition, block.key);
   if (entry == nullptr) {
     families.BelowChanged({partition, block.key}, true);
@@ -35,8 +36,12 @@ DiskHandle StoreState::AddOnDisk(DiskScopeIndex scope, DiskFileIndex file, uint3
 
 void StoreState::RemoveFromDisk(DiskHandle handle, RemovalReason reason) {
   const ParentId block{disk.index.PartitionOf(handle), disk.index.At(handle).key};
+  const int64_t expires_unix_ms = disk.index.At(handle).expires_unix_ms;
   disk.index.Remove(handle);
   BlockEntry* entry = index.Find(block.partition, block.key);
+  if (entry == nullptr || entry->retention.expires_unix_ms != expires_unix_ms) {
+    expiries.Erase(expires_unix_ms, block);
+  }
   if (entry == nullptr) {
     families.BelowChanged(block, false);
   } else {
@@ -74,6 +79,7 @@ BlockEntry* StoreState::AddLoading(DiskHandle handle, ClassSpace* space, SlotRef
                  .salt = scope.scope->salt,
                  .tokens = {},
                  .depth = node.depth,
+                 .retention = {.priority = node.priority, .expires_unix_ms = node.expires_unix_ms},
                  .reserved_at = now};
   if (node.has_parent) block.parent = DiskParentOf(handle);
   // The record says whether there are tokens; until then there is room for them.

@@ -49,6 +49,7 @@ BlockEntry* StoreState::Enter(std::unique_ptr<BlockEntry> made, const NewBlock& 
   made->name_space = block.name_space;
   made->epoch = block.name_space->epoch.load(std::memory_order_relaxed);
   made->depth = block.depth;
+  made->retention = block.retention;
   made->reserved_at = block.reserved_at;
   made->charge = ledger.Take(space->slot_class.tenant, made->block_bytes());
   if (disk.enabled) made->disk = disk.index.Find(block.partition, block.key);
@@ -63,6 +64,9 @@ BlockEntry* StoreState::Enter(std::unique_ptr<BlockEntry> made, const NewBlock& 
     if (parent != nullptr) slots.Refresh(parent);
   }
   families.ParentArrived(entry);
+  const ParentId id{entry->partition, entry->key};
+  expiries.Put(entry->retention.expires_unix_ms, id);
+  priorities.Put(entry->retention.priority_until_unix_ms, id);
   scopes.Add(entry, block.scope_digest, block.adapter, block.salt);
   return entry;
 }
@@ -134,10 +138,15 @@ void StoreState::Remove(BlockEntry* entry, RemovalReason reason) {
   const bool was_present = entry->life == BlockEntry::Life::kPresent;
   CAIRN_CHECK(was_present || reason != RemovalReason::kEvicted);
   const bool by_will = reason != RemovalReason::kEvicted && reason != RemovalReason::kNone;
-  if (by_will && entry->disk != 0) disk.index.Remove(entry->disk);
+  const ParentId id{entry->partition, entry->key};
+  if (by_will && entry->disk != 0) {
+    expiries.Erase(disk.index.At(entry->disk).expires_unix_ms, id);
+    disk.index.Remove(entry->disk);
+  }
   const bool could_be_read = was_present || (by_will && entry->disk != 0);
   if (by_will) entry->disk = 0;
   const bool stays_below = entry->disk != 0;
+  Unschedule(*entry);
   Detach(entry);
   slots.Unlist(entry);
   if (was_present) {
@@ -170,6 +179,16 @@ void StoreState::Remove(BlockEntry* entry, RemovalReason reason) {
     revoking_.push_back(entry);
   }
   ReleaseIfFree(entry);
+}
+
+// The entry leaves; what is on disk keeps its own time.
+void StoreState::Unschedule(const BlockEntry& entry) {
+  const ParentId id{entry.partition, entry.key};
+  const Retention& retention = entry.retention;
+  priorities.Erase(retention.priority_until_unix_ms, id);
+  const bool shared =
+      entry.disk != 0 && disk.index.At(entry.disk).expires_unix_ms == retention.expires_unix_ms;
+  if (!shared) expiries.Erase(retention.expires_unix_ms, id);
 }
 
 void StoreState::Evict(BlockEntry* entry) {

@@ -17,6 +17,7 @@
 #include "cache_node/store/block_entry.h"
 #include "cache_node/store/block_families.h"
 #include "cache_node/store/block_index.h"
+#include "cache_node/store/block_schedule.h"
 #include "cache_node/store/block_store.h"
 #include "cache_node/store/disk_state.h"
 #include "cache_node/store/feed_hub.h"
@@ -53,6 +54,7 @@ struct StoreState {
     absl::Span<const uint32_t> tokens;
     uint32_t depth = 0;
     std::optional<ParentId> parent = std::nullopt;
+    Retention retention = {};
     absl::Time reserved_at;
     Token* token = nullptr;
     uint32_t token_block = 0;
@@ -119,6 +121,10 @@ struct StoreState {
   // Expires what is due, at most `steps`; false when nothing is due any more.
   bool StepExpiry(size_t steps, absl::Time now);
 
+  // --- Retention ---
+  // Removes blocks whose time has come, and ends priorities; likewise.
+  bool StepRetention(size_t steps, int64_t now_unix_ms);
+
   // O(n): whether everything agrees with everything.
   absl::Status Audit() const;
 
@@ -138,6 +144,8 @@ struct StoreState {
   TokenTable tokens;
   LeaseTable leases;
   FeedHub feed;
+  BlockSchedule expiries;    // Of blocks in host memory or on disk.
+  BlockSchedule priorities;  // Ends of those of blocks in host memory.
 
   // Entries that left the index and are held.
   absl::flat_hash_map<const BlockEntry*, std::unique_ptr<BlockEntry>> gone;
@@ -162,6 +170,9 @@ struct StoreState {
   void EndLoading(BlockEntry* entry);
   BlockEntry* Enter(std::unique_ptr<BlockEntry> made, const NewBlock& block, ClassSpace* space,
                     SlotRef slot);
+  void Unschedule(const BlockEntry& entry);
+  void Expire(const ParentId& block, int64_t now_unix_ms);
+  void EndPriority(const ParentId& block, int64_t now_unix_ms);
   absl::Status AuditIndexed(const BlockEntry& entry) const;
   absl::Status AuditDisk() const;
 

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "cache_node/store/feed_source.h"
+#include "cache_node/store/retention.h"
 #include "common/base/bytes16.h"
 #include "common/identity/namespace.h"
 #include "common/identity/payload_map.h"
@@ -114,7 +115,8 @@ struct ReserveQuery {
   std::vector<BlockKey> keys;    // 1 to kBlocksPerReserveMax, no duplicates.
   std::vector<uint32_t> tokens;  // keys.size() * block_tokens, or empty.
   std::optional<size_t> mismatch_at;
-  absl::Duration ttl;  // Zero takes the default.
+  absl::Duration ttl;        // Of the token. Zero takes the default.
+  Retention retention = {};  // Of all blocks.
 };
 
 struct ReserveAnswer {
@@ -206,7 +208,7 @@ struct StoreStatus {
   uint64_t spill_queue_blocks = 0;
   uint64_t spill_queue_bytes = 0;
   uint64_t missed_spill_blocks = 0;  // In host memory; their write failed, and is tried again.
-  uint64_t loads = 0;  // Blocks that are pending for a load.
+  uint64_t loads = 0;                // Blocks that are pending for a load.
 };
 
 }  // namespace cairn::node

@@ -35,6 +35,7 @@ void DiskWorld::Recover() {
 
 void DiskWorld::RestartBeforeRecovery() {
   const Fingerprint fingerprint = t().fingerprint();
+  const absl::Time wall = Wall();
   disk_.Kill();
   probe_.reset();
   reclaimer_.reset();
@@ -42,6 +43,7 @@ void DiskWorld::RestartBeforeRecovery() {
   writer_.reset();
   store_.reset();
   Start();
+  if (Wall() < wall) t().Advance(wall - Wall());
   if (store().FindPayloadMap(fingerprint) != nullptr) t().Know(fingerprint);
 }
 

@@ -163,6 +163,7 @@ class Declines final : public EvictionPolicyFactory {
       void MayGo(BlockHandle) override {}
       void MustStay(BlockHandle) override {}
       void Orphaned(BlockHandle, bool) override {}
+      void PriorityChanged(BlockHandle, uint8_t) override {}
       void Removed(BlockHandle) override {}
       std::optional<Victim> NextVictim() override { return std::nullopt; }
     };

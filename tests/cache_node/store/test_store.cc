@@ -145,6 +145,7 @@ ReserveQuery TestStore::Plan(const TestPrompt& prompt, size_t from, size_t count
       absl::MakeConstSpan(prompt.tokens).subspan(from * kBlockTokens, count * kBlockTokens);
   auto query = PlanReserve(*hasher_, Rules(), fields);
   CAIRN_CHECK_OK(query.status());
+  query->retention = retention;
   return *std::move(query);
 }
 

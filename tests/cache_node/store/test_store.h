@@ -71,6 +71,8 @@ class TestStore {
                    size_t blocks);
 
   // --- Writes ---
+  // Wish of what follows.
+  Retention retention;
   ReserveQuery Plan(const TestPrompt& prompt, size_t from = 0, size_t count = SIZE_MAX);
   absl::StatusOr<ReserveAnswer> Reserve(const TestPrompt& prompt, size_t from = 0,
                                         size_t count = SIZE_MAX);
