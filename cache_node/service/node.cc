@@ -132,6 +132,7 @@ Node::Node(const NodeConfig& config, ByteSize limit, Disk disk, std::unique_ptr<
       calls_({.store = store_.get(),
               .counters = &counters_,
               .hasher = &hasher_,
+              .clock = &clock_,
               .memory = &request_memory_,
               .facts = &facts_,
               .disk = disk_.tier != nullptr}),
@@ -263,6 +264,7 @@ int Node::metrics_port() const { return metrics_server_ == nullptr ? 0 : metrics
 void Node::Tick() {
   time_.Tick();
   store_->Tick();
+  store_->EndRetention(clock_.WallNow());
   in_flight_.Tick();
   get_slots_.Tick();
   waiter_.Tick();

@@ -18,6 +18,7 @@
 #include "cache_node/store/block_store.h"
 #include "cache_node/store/store_counters.h"
 #include "cairn/v1/cache_node.pb.h"
+#include "common/base/clock.h"
 #include "common/identity/block_hasher.h"
 #include "common/rpc/caller_identity.h"
 
@@ -32,6 +33,7 @@ class NodeCalls {
     BlockStore* store = nullptr;
     const StoreCounters* counters = nullptr;
     const BlockHasher* hasher = nullptr;
+    const Clock* clock = nullptr;
     RequestMemory* memory = nullptr;
     const NodeFacts* facts = nullptr;
     bool disk = false;  // There is a disk tier: a lookup may wait for loads.

@@ -39,6 +39,30 @@ absl::Status SetParents(const v1::ReserveRequest& request, ReserveFields& fields
   return absl::OkStatus();
 }
 
+// Within what a wall clock's milliseconds can say.
+constexpr uint64_t kRetentionMsMax = uint64_t{100} * 366 * 24 * 3600 * 1000;
+
+absl::StatusOr<Retention> RetentionFromProto(const v1::Retention& message, absl::Time wall) {
+  const int64_t now_unix_ms = absl::ToUnixMillis(wall);
+  const auto end_of = [now_unix_ms](uint64_t ms) {
+    return ms == 0 ? int64_t{0} : now_unix_ms + static_cast<int64_t>(ms);
+  };
+  if (message.priority() > kPriorityMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("priority: ", message.priority(), ", at most ", kPriorityMax));
+  }
+  for (const uint64_t ms : {message.priority_ms(), message.ttl_ms()}) {
+    if (ms <= kRetentionMsMax) continue;
+    return absl::InvalidArgumentError(absl::StrCat("priority_ms, ttl_ms: ", ms, ", at most ",
+                                                   kRetentionMsMax, " (100 years); 0 has no end"));
+  }
+  Retention retention;
+  if (message.has_priority()) retention.priority = static_cast<uint8_t>(message.priority());
+  retention.priority_until_unix_ms = end_of(message.priority_ms());
+  retention.expires_unix_ms = end_of(message.ttl_ms());
+  return retention;
+}
+
 }  // namespace
 
 absl::Status NodeCalls::Reserve(const Caller& caller, const v1::ReserveRequest& request,
@@ -103,9 +127,13 @@ absl::StatusOr<NodeCalls::ReservePlan> NodeCalls::MakePlan(const v1::ReserveRequ
   }
   const absl::StatusOr<KeyRules> rules = KeyRulesOf(*name_space);
   CAIRN_CHECK_OK(rules.status());  // It was registered.
+  const absl::StatusOr<Retention> retention =
+      RetentionFromProto(request.retention(), parts_.clock->WallNow());
+  if (!retention.ok()) return InField("retention", retention.status());
   absl::StatusOr<ReserveQuery> query = PlanReserve(*parts_.hasher, *rules, fields);
   if (!query.ok()) return query.status();
   plan.query = *std::move(query);
+  plan.query.retention = *retention;
   return plan;
 }
 

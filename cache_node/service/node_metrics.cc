@@ -27,6 +27,8 @@ void NodeMetrics::AddCounters(Metrics* metrics, const StoreCounters* counters) {
   add("cairn_node_committed_blocks_total", "Blocks that became present.", c.committed_blocks);
   add("cairn_node_reserved_blocks_total", "Blocks reserved.", c.reserved_blocks);
   add("cairn_node_refused_no_space_total", "Blocks refused for want of space.", c.refused_no_space);
+  add("cairn_node_expired_blocks_total", "Blocks removed at the time that their writers said.",
+      c.expired_blocks);
   add("cairn_node_refused_quota_total", "Blocks refused by a budget.", c.refused_quota);
   add("cairn_node_token_collisions_total", "Lookups with other tokens under a stored key.",
       c.token_collisions);

@@ -28,6 +28,8 @@ struct ModelWorker::Work {
     if (outcome.cache_status.ok()) outcome.cache_status = status;
   }
 
+  size_t BlocksToRead(size_t wanted) const { return request.may_read ? wanted : 0; }
+
   const WorkRequest& request;
   PrefillEngine* const engine;
   CallBudget budget;
@@ -135,8 +137,8 @@ bool ModelWorker::ReadAt(const RoutedReplica& replica, Work* work) const {
   if (!node.ok()) return false;
   auto read =
       std::make_unique<PrefixRead>(node->get(), &name_space_, work->request.prompt, options_.read);
-  const absl::Status status =
-      read->Run(work->request.prompt->block_count(), work->engine, &work->budget);
+  const absl::Status status = read->Run(work->BlocksToRead(work->request.prompt->block_count()),
+                                        work->engine, &work->budget);
   work->Note(status);
   // With something in hand the request stays here: it would be lost elsewhere.
   const bool gone = IsGone(status) && read->usable_blocks() == 0;
@@ -155,15 +157,18 @@ bool ModelWorker::ReadAt(const RoutedReplica& replica, Work* work) const {
 void ModelWorker::Reserve(Work* work) const {
   PrefixRead& read = *work->read;
   const size_t end = work->request.prompt->block_count();
-  if (read.usable_blocks() < end) {
+  const bool store = work->request.may_store && end >= options_.stored_blocks_min;
+  if (read.usable_blocks() < end && store) {
     work->write = std::make_unique<SuffixWrite>(work->node.get(), &name_space_,
-                                                work->request.prompt, options_.write);
+                                                work->request.prompt, WriteOptionsOf(*work));
     absl::Status status;
-    if (!read.namespace_known()) status = work->write->Register(&work->budget);
+    if (work->request.may_read && !read.namespace_known()) {
+      status = work->write->Register(&work->budget);
+    }
     if (status.ok()) status = work->write->Reserve(read.usable_blocks(), end, &work->budget);
     work->Note(status);
     // Not past there: our own blocks are in progress too.
-    const size_t others_end = work->write->first_reserved();
+    const size_t others_end = work->BlocksToRead(work->write->first_reserved());
     if (status.ok()) work->Note(read.Run(others_end, work->engine, &work->budget));
   }
   WorkOutcome& outcome = work->outcome;
@@ -171,6 +176,12 @@ void ModelWorker::Reserve(Work* work) const {
   outcome.latencies.lookup += read.lookup_time();
   outcome.latencies.get += read.get_time();
   outcome.mismatched_segments += read.mismatched_segments();
+}
+
+SuffixWriteOptions ModelWorker::WriteOptionsOf(const Work& work) const {
+  SuffixWriteOptions options = options_.write;
+  if (work.request.keep.has_value()) options.keep = *work.request.keep;
+  return options;
 }
 
 void ModelWorker::Compute(Work* work) const {
@@ -201,7 +212,7 @@ void ModelWorker::Store(Work* work) const {
   const size_t end =
       absl::IsAborted(status) ? work->request.prompt->block_count() : write.first_reserved();
   if (IsGone(status) || usable >= end) return;
-  SuffixWrite again(work->node.get(), &name_space_, work->request.prompt, options_.write);
+  SuffixWrite again(work->node.get(), &name_space_, work->request.prompt, WriteOptionsOf(*work));
   absl::Status stored = again.Reserve(usable, end, &work->budget);
   if (stored.ok()) stored = again.Write(work->engine, &work->budget);
   work->Note(stored);

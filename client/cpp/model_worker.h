@@ -47,6 +47,8 @@ struct ModelWorkerOptions {
   absl::Duration report_timeout = absl::Seconds(1);
   PrefixReadOptions read;
   SuffixWriteOptions write;
+  // Prompts of fewer full blocks are not stored: they are as soon computed.
+  size_t stored_blocks_min = 1;
   // Tell the router when the prompt is computed, and not only when the request is over.
   bool report_first_token = true;
 };
@@ -56,6 +58,11 @@ struct WorkRequest {
   const Prompt* prompt = nullptr;
   // That the answer may take; 0: not known.
   uint32_t output_tokens = 0;
+  // False: nothing of this request is looked up and taken, or nothing of it is stored.
+  bool may_read = true;
+  bool may_store = true;
+  // Of what is stored; else as the worker's options say.
+  std::optional<KeepWish> keep = std::nullopt;
 };
 
 // Zero for steps that were not taken.
@@ -116,6 +123,7 @@ class ModelWorker {
   bool ReadAt(const RoutedReplica& replica, Work* work) const;
   // Reserves the rest at the replica that was read from, and reads what others wrote meanwhile.
   void Reserve(Work* work) const;
+  SuffixWriteOptions WriteOptionsOf(const Work& work) const;
   void Compute(Work* work) const;
   void Store(Work* work) const;
   void Report(v1::OutcomePhase phase, Work* work) const;

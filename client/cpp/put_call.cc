@@ -75,6 +75,7 @@ absl::StatusOr<PutResult> PutBlocks(NodeLink* link, const NamespaceHandle& name_
         ReserveBlocks(link, name_space, prompt, next,
                       BlocksOfOneReserve(name_space, prompt, next, options.blocks_per_reserve_max),
                       {.token_ttl = options.token_ttl,
+                       .keep = options.keep,
                        .wait_when_exhausted = options.wait_when_exhausted,
                        .timeout = link->DataTimeout(options.timeout)});
     if (!session.ok()) return session.status();

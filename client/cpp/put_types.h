@@ -7,12 +7,14 @@
 
 #include "absl/time/time.h"
 #include "cairn/v1/write.pb.h"
+#include "client/cpp/keep_wish.h"
 
 namespace cairn {
 
 struct ReserveOptions {
   // Life of the token without a write; zero takes the node's default.
   absl::Duration token_ttl = absl::ZeroDuration();
+  KeepWish keep = {};
   // When nothing at all could be reserved for lack of space or quota, wait as the node says and ask
   // again, within the deadline.
   bool wait_when_exhausted = false;
@@ -26,6 +28,7 @@ struct PutOptions {
   // Blocks under one token.
   size_t blocks_per_reserve_max = 256;
   absl::Duration token_ttl = absl::ZeroDuration();
+  KeepWish keep = {};
   // Wait for space, quota and admission.
   bool wait_when_exhausted = false;
   // Of each reservation and of each write; zero takes the client's data_timeout.

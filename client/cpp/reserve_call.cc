@@ -47,6 +47,17 @@ void AddTokens(const NamespaceHandle& name_space, const Region& region, size_t f
   }
 }
 
+void AddRetention(const KeepWish& keep, v1::ReserveRequest* request) {
+  const auto milliseconds = [](absl::Duration duration) {
+    return static_cast<uint64_t>(std::max<int64_t>(0, absl::ToInt64Milliseconds(duration)));
+  };
+  v1::Retention retention;
+  if (keep.priority.has_value()) retention.set_priority(*keep.priority);
+  retention.set_priority_ms(milliseconds(keep.priority_for));
+  retention.set_ttl_ms(milliseconds(keep.ttl));
+  if (retention.ByteSizeLong() > 0) *request->mutable_retention() = std::move(retention);
+}
+
 absl::StatusOr<v1::ReserveRequest> MakeRequest(const NamespaceHandle& name_space,
                                                const Prompt& prompt, size_t first, size_t blocks,
                                                const ReserveOptions& options) {
@@ -75,6 +86,7 @@ absl::StatusOr<v1::ReserveRequest> MakeRequest(const NamespaceHandle& name_space
   }
   ExtrasToProto(extras, request.mutable_extras());
   request.set_ttl_ms(MillisecondsOf(options.token_ttl, UINT32_MAX));
+  AddRetention(options.keep, &request);
   return request;
 }
 

@@ -46,8 +46,9 @@ absl::StatusOr<WriteSession> SuffixWrite::Ask(size_t begin, size_t count, CallBu
   absl::StatusOr<WriteSession> session = absl::UnknownError("not asked");
   const absl::Status status =
       budget->Spend(options_.reserve_timeout, &time_, [&](absl::Duration timeout) {
-        session = node_->Reserve(*name_space_, *prompt_, begin, count,
-                                 {.token_ttl = options_.token_ttl, .timeout = timeout});
+        session = node_->Reserve(
+            *name_space_, *prompt_, begin, count,
+            {.token_ttl = options_.token_ttl, .keep = options_.keep, .timeout = timeout});
         return session.status();
       });
   if (!status.ok()) return status;

@@ -32,6 +32,7 @@ struct SuffixWriteOptions {
   absl::Duration token_ttl = absl::ZeroDuration();
   // Blocks under one token.
   size_t blocks_per_reserve_max = 4096;
+  KeepWish keep = {};
 };
 
 class SuffixWrite {

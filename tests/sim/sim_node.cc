@@ -50,6 +50,7 @@ SimNode::SimNode(World* world, const SimNodeOptions& options, const Life& life,
       calls_({.store = store_.get(),
               .counters = &counters_,
               .hasher = &hasher_,
+              .clock = world->scheduler.clock(),
               .memory = &memory_,
               .facts = &facts_}),
       parts_({.world = world,
@@ -105,6 +106,7 @@ StreamEnd* SimNode::Accept(StreamId stream, Method method, const Caller& caller)
 void SimNode::Tick() {
   time_.Tick();
   store_->Tick();
+  store_->EndRetention(world_->scheduler.clock()->WallNow());
   in_flight_.Tick();
   SweepLookups();
   world_->scheduler.After(kTick, parts_.host, [this] { Tick(); });

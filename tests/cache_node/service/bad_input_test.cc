@@ -134,6 +134,20 @@ TEST_F(BadInputTest, ReserveFields) {
   ReserveIsInvalid(request, "external_ids");
 }
 
+TEST_F(BadInputTest, ReserveWishesNoNodeCanKeep) {
+  v1::ReserveRequest request = ReserveRequestOf(prompt_);
+  request.mutable_retention()->set_priority(101);
+  ReserveIsInvalid(request, "retention: priority: 101, at most 100");
+  for (const uint64_t ms : {uint64_t{4'000'000'000'000}, UINT64_MAX}) {
+    request = ReserveRequestOf(prompt_);
+    request.mutable_retention()->set_ttl_ms(ms);
+    ReserveIsInvalid(request, "0 has no end");
+    request.mutable_retention()->set_ttl_ms(0);
+    request.mutable_retention()->set_priority_ms(ms);
+    ReserveIsInvalid(request, "0 has no end");
+  }
+}
+
 TEST_F(BadInputTest, ReserveOverTheBatch) {
   v1::ReserveRequest request = ReserveRequestOf(prompt_);
   for (uint32_t i = 0; i < kBlocksPerReserveMax; ++i) request.mutable_keys()->append(16, 'k');

@@ -55,6 +55,21 @@ TEST_F(PutGetTest, NothingIsPinnedAfterwards) {
   EXPECT_TRUE(node_->store().Audit().ok()) << node_->store().Audit();
 }
 
+TEST_F(PutGetTest, AtTheTimeThatTheWriterSaidItIsGone) {
+  const TestPrompt keeps = MakePrompt(1, 2);
+  Put(keeps);
+  const TestPrompt leaves = MakePrompt(2, 2);
+  v1::ReserveRequest request = ReserveRequestOf(leaves);
+  request.mutable_retention()->set_ttl_ms(1);
+  v1::ReserveResponse response;
+  ASSERT_TRUE(stub_->Reserve(Context().get(), request, &response).ok());
+  ASSERT_FALSE(response.token().empty());
+  while (node_->counters().expired_blocks.load() < 2) {
+  }
+  EXPECT_EQ(Present(leaves), 0u);
+  EXPECT_EQ(Present(keeps), 2u);
+}
+
 TEST_F(PutGetTest, SelectedLayersCome) {
   const TestPrompt prompt = MakePrompt(1, 3);
   Put(prompt);

@@ -56,7 +56,8 @@ class ModelWorkerTest : public ::testing::Test {
       const std::function<void(FakeEngine*)>& prepare = [](FakeEngine*) {}) {
     engine_ = std::make_unique<FakeEngine>(&*handle_, &*prompt_);
     prepare(engine_.get());
-    WorkOutcome outcome = worker.Run({.prompt = &*prompt_, .output_tokens = 7}, engine_.get());
+    request_.prompt = &*prompt_;
+    WorkOutcome outcome = worker.Run(request_, engine_.get());
     EXPECT_TRUE(engine_->prefix_was_right());
     return outcome;
   }
@@ -73,6 +74,7 @@ class ModelWorkerTest : public ::testing::Test {
   std::unique_ptr<FakeRouter> router_;
   std::unique_ptr<RouterClient> router_client_;
   ModelWorkerOptions options_;
+  WorkRequest request_ = {.output_tokens = 7};
   std::vector<uint32_t> tokens_;
   std::optional<Prompt> prompt_;
   std::unique_ptr<FakeEngine> engine_;

@@ -151,6 +151,51 @@ TEST_F(ModelWorkerTest, ReservesAgainWhatExpiredWhileItComputed) {
   EXPECT_EQ(outcome.blocks_stored, 4u);
 }
 
+TEST_F(ModelWorkerTest, ARequestThatMayNotBeStoredIsReadAndLeavesNothing) {
+  Run();
+  MakePrompt(6);
+  request_.may_store = false;
+  const WorkOutcome outcome = Run();
+  EXPECT_TRUE(outcome.cache_status.ok()) << outcome.cache_status;
+  EXPECT_EQ(outcome.hits.host, 4u);
+  EXPECT_EQ(outcome.blocks_stored, 0u);
+  EXPECT_EQ(node_->blocks_present(), 4u);
+}
+
+TEST_F(ModelWorkerTest, ARequestThatMayNotBeReadIsComputedWholeAndStored) {
+  Run();
+  MakePrompt(6);
+  request_.may_read = false;
+  const WorkOutcome outcome = Run();
+  EXPECT_TRUE(outcome.cache_status.ok()) << outcome.cache_status;
+  EXPECT_EQ(engine_->first_block(), 0u);
+  EXPECT_EQ(outcome.hit_tokens, 0u);
+  EXPECT_EQ(node_->Calls("Lookup"), 1);
+  EXPECT_EQ(outcome.blocks_stored, 2u);
+  EXPECT_EQ(node_->blocks_present(), 6u);
+}
+
+TEST_F(ModelWorkerTest, APromptTooShortToBeWorthItIsNotStored) {
+  options_.stored_blocks_min = 5;
+  EXPECT_EQ(Run().blocks_stored, 0u);
+  EXPECT_EQ(node_->Calls("Reserve"), 0);
+  MakePrompt(5);
+  EXPECT_EQ(Run().blocks_stored, 5u);
+}
+
+TEST_F(ModelWorkerTest, SaysHowLongItsBlocksAreWorthKeeping) {
+  Run();
+  EXPECT_FALSE(node_->reserves().back().has_retention());
+  MakePrompt(5);
+  request_.keep =
+      KeepWish{.priority = 80, .priority_for = absl::Seconds(30), .ttl = absl::Minutes(5)};
+  Run();
+  const v1::Retention retention = node_->reserves().back().retention();
+  EXPECT_EQ(retention.priority(), 80u);
+  EXPECT_EQ(retention.priority_ms(), 30'000u);
+  EXPECT_EQ(retention.ttl_ms(), 300'000u);
+}
+
 TEST_F(ModelWorkerTest, GoesToTheNextReplicaWhenANodeIsGone) {
   node_->Stop();
   const WorkOutcome outcome = Run();
