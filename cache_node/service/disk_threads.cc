@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cache_node/spill/block_loader.h"
+#include "cache_node/spill/fence_pruner.h"
 #include "common/base/check.h"
 #include "common/server/thread_name.h"
 #include "common/server/thread_priority.h"
@@ -116,7 +117,11 @@ void DiskThreads::Probe() {
   NameThisThread("disk-probe");
   LowerThisThread();
   HealthProbe probe(parts_.tier, parts_.store);
-  while (!stop_.WaitFor(kProbe)) probe.Step(parts_.clock->SteadyNow());
+  FencePruner pruner(parts_.tier, parts_.store);
+  while (!stop_.WaitFor(kProbe)) {
+    probe.Step(parts_.clock->SteadyNow());
+    pruner.Step(parts_.clock->SteadyNow());
+  }
 }
 
 }  // namespace cairn::node

@@ -174,7 +174,7 @@ class BlockStore {
 
   // The file that is to make room, with those of its blocks that are worth their bytes again. Its
   // moves are reported as writes; then FinishReclaim makes the rest unreachable, and the file may
-  // be dropped. Nothing when there is no file to spare.
+  // be dropped, before another one is taken. Nothing when there is no file to spare.
   std::optional<ReclaimTask> TakeReclaim();
   void FinishReclaim(uint64_t file);
   // The file stays.
@@ -187,6 +187,10 @@ class BlockStore {
   void OpenDisk(const DiskTier::Fence& mark);
   void AddRecovered(const DiskTier::RecoveredFile& file);
   void EndRecovery();
+
+  // No record on disk has a sequence below it, nor will have: such fences are not needed any more.
+  // 0 while that is not known.
+  uint64_t OldestSequence() const;
 
   // Labels that are not durable yet: to be put into the ledger, before blocks are. A fence in the
   // answer is to be put again, as the namespace was retired meanwhile.

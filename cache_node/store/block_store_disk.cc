@@ -133,6 +133,8 @@ DiskTier::Fence BlockStore::RecoverLedger(const DiskTier::Ledger& ledger) {
   Section section(this);
   CAIRN_CHECK(ledger_ != nullptr && !state_->disk.open);
   DiskState& disk = state_->disk;
+  disk.sequence = std::max(disk.sequence, ledger.dead_up_to);
+  disk.fences.RaiseAll(ledger.dead_up_to);
   for (const DiskTier::Fence& fence : ledger.fences) {
     disk.sequence = std::max(disk.sequence, fence.sequence);
     disk.fences.Raise(fence);
@@ -178,6 +180,15 @@ void BlockStore::EndRecovery() {
   state_->disk.fences.Forget();
   state_->feed.ResyncAll();
   state_->settled = true;
+}
+
+uint64_t BlockStore::OldestSequence() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const DiskState& disk = state_->disk;
+  if (!disk.open || disk.recovering) return 0;
+  return std::min({disk.sequence + 1, disk.index.files().OldestSequence(),
+                   disk.writes.OldestSequence(), disk.fences.OldestHeld(), disk.oldest_leaving,
+                   disk.oldest_lost});
 }
 
 std::vector<DiskTier::KnownNamespace> BlockStore::UnsavedNamespaces(size_t max) const {

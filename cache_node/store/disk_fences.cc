@@ -16,20 +16,30 @@ void DiskFences::Raise(const DiskTier::Fence& fence) {
 }
 
 uint64_t DiskFences::SequenceOf(const DiskScope& scope) const {
-  uint64_t sequence = 0;
+  uint64_t sequence = all_;
   if (auto it = raised_.find(Id(scope.fingerprint, "", BlockKey{})); it != raised_.end()) {
-    sequence = it->second;
+    sequence = std::max(sequence, it->second);
   }
   auto it = raised_.find(Id(scope.fingerprint, scope.tenant, scope.scope_digest));
   return it == raised_.end() ? sequence : std::max(sequence, it->second);
 }
 
-void DiskFences::Hold(const DiskTier::Fence& fence) { ++held_[IdOf(fence)]; }
+void DiskFences::Hold(const DiskTier::Fence& fence) {
+  Holding& holding = held_[IdOf(fence)];
+  ++holding.calls;
+  holding.sequence = std::min(holding.sequence, fence.sequence);
+}
 
 void DiskFences::Release(const DiskTier::Fence& fence) {
   auto it = held_.find(IdOf(fence));
-  CAIRN_CHECK(it != held_.end() && it->second > 0);
-  if (--it->second == 0) held_.erase(it);
+  CAIRN_CHECK(it != held_.end() && it->second.calls > 0);
+  if (--it->second.calls == 0) held_.erase(it);
+}
+
+uint64_t DiskFences::OldestHeld() const {
+  uint64_t oldest = UINT64_MAX;
+  for (const auto& [id, holding] : held_) oldest = std::min(oldest, holding.sequence);
+  return oldest;
 }
 
 bool DiskFences::Held(const DiskScope& scope) const {

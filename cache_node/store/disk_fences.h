@@ -7,6 +7,7 @@
 // fall under. Not thread-safe: under the store's lock.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <tuple>
@@ -19,23 +20,36 @@ namespace cairn::node {
 class DiskFences {
  public:
   void Raise(const DiskTier::Fence& fence);
+  // All blocks of any scope up to this sequence are dead.
+  void RaiseAll(uint64_t sequence) { all_ = std::max(all_, sequence); }
   // All blocks of the scope up to this sequence are dead.
   uint64_t SequenceOf(const DiskScope& scope) const;
   // All were found: what is dead is not in the index.
-  void Forget() { raised_.clear(); }
+  void Forget() {
+    raised_.clear();
+    all_ = 0;
+  }
 
   // Nested, for calls beside each other.
   void Hold(const DiskTier::Fence& fence);
   void Release(const DiskTier::Fence& fence);
   bool Held(const DiskScope& scope) const;
+  // UINT64_MAX when none is held.
+  uint64_t OldestHeld() const;
 
  private:
   // Fingerprint, tenant (empty: the whole namespace), scope.
   using Id = std::tuple<Fingerprint, std::string, BlockKey>;
   static Id IdOf(const DiskTier::Fence& fence);
 
+  struct Holding {
+    uint32_t calls = 0;
+    uint64_t sequence = UINT64_MAX;  // The least of them, or of earlier ones beside them.
+  };
+
   absl::btree_map<Id, uint64_t> raised_;
-  absl::btree_map<Id, uint32_t> held_;
+  uint64_t all_ = 0;
+  absl::btree_map<Id, Holding> held_;
 };
 
 }  // namespace cairn::node

@@ -1,5 +1,7 @@
 #include "cache_node/store/disk_files.h"
 
+#include <algorithm>
+
 #include "common/base/check.h"
 
 namespace cairn::node {
@@ -69,6 +71,18 @@ void DiskFiles::Take(DiskFileIndex index, uint32_t slot, uint64_t payload_bytes,
   CAIRN_CHECK(file.payload_bytes >= payload_bytes);
   file.payload_bytes -= payload_bytes;
   payload_bytes_ -= payload_bytes;
+}
+
+void DiskFiles::NoteSequence(DiskFileIndex file, uint64_t sequence) {
+  files_[file].oldest_sequence = std::min(files_[file].oldest_sequence, sequence);
+}
+
+uint64_t DiskFiles::OldestSequence() const {
+  uint64_t oldest = UINT64_MAX;
+  for (const auto& [number, file] : by_number_) {
+    oldest = std::min(oldest, files_[file].oldest_sequence);
+  }
+  return oldest;
 }
 
 std::optional<DiskFileIndex> DiskFiles::Oldest() const {

@@ -18,8 +18,9 @@ using DiskHandle = uint32_t;
 using DiskFileIndex = uint32_t;
 
 struct DiskFile {
-  uint64_t number = 0;  // 0: free.
-  uint64_t bytes = 0;   // On disk.
+  uint64_t number = 0;                    // 0: free.
+  uint64_t bytes = 0;                     // On disk.
+  uint64_t oldest_sequence = UINT64_MAX;  // Of all its records, dead ones too.
   std::vector<DiskHandle> slots;
   uint32_t live = 0;           // Slots that are not 0.
   uint32_t used = 0;           // Blocks of it that were used since they were written.
@@ -42,6 +43,10 @@ class DiskFiles {
 
   void Put(DiskFileIndex file, uint32_t slot, DiskHandle handle, uint64_t payload_bytes);
   void Take(DiskFileIndex file, uint32_t slot, uint64_t payload_bytes, bool used);
+  // A record of it has this sequence.
+  void NoteSequence(DiskFileIndex file, uint64_t sequence);
+  // Of all files.
+  uint64_t OldestSequence() const;
   void CountUsed(DiskFileIndex file) { ++files_[file].used; }
   void MarkBusy(DiskFileIndex file, bool busy) { files_[file].busy = busy; }
 

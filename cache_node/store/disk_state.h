@@ -58,6 +58,10 @@ struct DiskState {
   uint64_t last_load_id = 0;
   absl::flat_hash_map<uint64_t, BlockEntry*> taken_loads;  // By id; each claimed.
   FailedLoads failed_loads;
+  // Of files that the store forgot and that may still be on disk: until the next is taken to make
+  // room, and until this process ends.
+  uint64_t oldest_leaving = UINT64_MAX;
+  uint64_t oldest_lost = UINT64_MAX;
   double reinsert_bytes = 0;  // That may be written again.
   uint32_t drain_segment = 0;
   size_t drain_slot = 0;

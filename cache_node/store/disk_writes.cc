@@ -1,5 +1,6 @@
 #include "cache_node/store/disk_writes.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/check.h"
@@ -23,6 +24,14 @@ DiskWrite* DiskWrites::Find(uint64_t id) {
 const DiskWrite* DiskWrites::FindBlock(const ParentId& block) const {
   auto it = by_block_.find(block);
   return it == by_block_.end() ? nullptr : &writes_.at(it->second);
+}
+
+uint64_t DiskWrites::OldestSequence() const {
+  uint64_t oldest = UINT64_MAX;
+  for (const auto& [id, write] : writes_) {
+    oldest = std::min(oldest, write.task.block.sequence);
+  }
+  return oldest;
 }
 
 void DiskWrites::Erase(uint64_t id) {

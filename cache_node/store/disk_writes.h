@@ -31,6 +31,9 @@ class DiskWrites {
   const DiskWrite* FindBlock(const ParentId& block) const;
   void Erase(uint64_t id);
 
+  // UINT64_MAX when nothing is being written.
+  uint64_t OldestSequence() const;
+
   size_t size() const { return writes_.size(); }
   uint64_t spilling_bytes() const { return spilling_bytes_; }  // Of spills.
   const absl::flat_hash_map<uint64_t, DiskWrite>& all() const { return writes_; }

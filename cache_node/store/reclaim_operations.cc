@@ -52,6 +52,8 @@ void ReclaimOperation::Choose(StoreState* state, const Candidate& candidate) {
 bool ReclaimOperation::Step(StoreState* state) {
   DiskFiles& files = state->disk.index.files();
   if (!file_.has_value()) {
+    // Whoever takes one has dropped all that it took before.
+    state->disk.oldest_leaving = UINT64_MAX;
     if (state->disk.open) file_ = files.Oldest();
     none_ = !file_.has_value();
     if (none_) return true;
@@ -87,6 +89,9 @@ bool FileRemoval::Step(StoreState* state) {
   if (!file.has_value() || (!reclaimed_ && files.At(*file).busy)) return true;
   for (size_t steps = BlockStore::kStepsPerLock; steps > 0; --steps, ++next_slot_) {
     if (next_slot_ >= files.At(*file).slots.size()) {
+      DiskState& disk = state->disk;
+      uint64_t& oldest = reclaimed_ ? disk.oldest_leaving : disk.oldest_lost;
+      oldest = std::min(oldest, files.At(*file).oldest_sequence);
       files.Erase(*file);
       return true;
     }
@@ -123,6 +128,7 @@ void RecoveryOperation::Add(StoreState* state, uint32_t slot) {
   const auto ignore = [state] {
     state->counters->recovery_ignored.fetch_add(1, std::memory_order_relaxed);
   };
+  index.files().NoteSequence(*file_, entry.block.sequence);
   if (entry.dead || entry.scope >= found_.scopes.size()) return ignore();
   Home& home = HomeOf(state, entry.scope);
   const DiskBlock& block = entry.block;

@@ -130,6 +130,7 @@ void SpillOperations::Finish(StoreState* state, DiskFileIndex file, const Placed
   CAIRN_CHECK_MSG(found != nullptr && found->place == placed.place, "a write ends that was not");
   const DiskWrite write = *found;
   const bool wanted = StillWanted(*state, write);
+  state->disk.index.files().NoteSequence(file, write.task.block.sequence);
   End(state, write);
   if (!wanted) return;
   DiskState& disk = state->disk;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cache_node/tiers/disk/fence_pruning.h"
 #include "common/base/check.h"
 
 namespace cairn::testing {
@@ -23,6 +24,10 @@ std::vector<T> ToVector(absl::Span<const T> span) {
 uint64_t RecordBytes(const DiskRecord& record) {
   return MemoryDiskTier::kRecordBytesBeside + record.payload.size() + record.extra.size() +
          record.tokens.size() * sizeof(uint32_t) + record.digests.size() * sizeof(uint64_t);
+}
+
+absl::Status Killed() {
+  return absl::UnavailableError("the process that built this file was killed");
 }
 
 }  // namespace
@@ -45,16 +50,14 @@ class MemoryDiskTier::Builder final : public node::DiskFileBuilder {
     if (status.ok()) status = tier_->Reserve(stored_.life, RecordBytes(record));
     tier_->NoteWrite(stored_.life, status);
     if (!status.ok()) return status;
-    StoredRecord kept;
-    kept.fields.block = record.block;
-    kept.fields.scope = *record.scope;
-    kept.fields.writer = record.writer;
-    kept.fields.written_unix_ms = record.written_unix_ms;
-    kept.fields.tokens = ToVector(record.tokens);
-    kept.fields.extra = ToVector(record.extra);
-    kept.fields.digests = ToVector(record.digests);
-    kept.payload = ToVector(record.payload);
-    stored_.records.push_back(std::move(kept));
+    DiskRecordFields fields{.block = record.block,
+                            .scope = *record.scope,
+                            .writer = record.writer,
+                            .written_unix_ms = record.written_unix_ms,
+                            .tokens = ToVector(record.tokens),
+                            .extra = ToVector(record.extra),
+                            .digests = ToVector(record.digests)};
+    stored_.records.push_back({std::move(fields), ToVector(record.payload)});
     stored_.bytes += RecordBytes(record);
     return DiskPlace{file_, static_cast<uint32_t>(stored_.records.size() - 1)};
   }
@@ -186,6 +189,7 @@ absl::StatusOr<node::DiskTier::Ledger> MemoryDiskTier::ReadLedger() {
   Ledger ledger;
   for (const auto& [labels, known] : namespaces_) ledger.namespaces.push_back(known);
   for (const auto& [id, fence] : fences_) ledger.fences.push_back(fence);
+  ledger.dead_up_to = dead_up_to_;
   return ledger;
 }
 
@@ -211,6 +215,18 @@ absl::Status MemoryDiskTier::PutFence(const Fence& fence) {
     const bool retired = fingerprint.ok() && *fingerprint == fence.fingerprint;
     known = retired ? namespaces_.erase(known) : std::next(known);
   }
+  return absl::OkStatus();
+}
+
+absl::Status MemoryDiskTier::PruneFences(uint64_t below, size_t fences_max) {
+  absl::Status status = EnterSmallWrite(DiskCall::kPruneFences);
+  if (!status.ok()) return status;
+  absl::MutexLock lock(&mutex_);
+  std::vector<Fence> fences;
+  for (const auto& [id, fence] : fences_) fences.push_back(fence);
+  const auto pruning = node::FencePruning::Of(std::move(fences), below, fences_max);
+  for (const Fence& f : pruning.forgotten) fences_.erase({f.fingerprint, f.tenant, f.scope_digest});
+  dead_up_to_ = std::max(dead_up_to_, pruning.dead_up_to);
   return absl::OkStatus();
 }
 
@@ -304,8 +320,6 @@ std::vector<uint64_t> MemoryDiskTier::files() const {
   return files;
 }
 
-// --- Below both ---
-
 absl::Status MemoryDiskTier::Enter(DiskCall call) {
   std::function<void(DiskCall)> hook;
   {
@@ -345,28 +359,21 @@ void MemoryDiskTier::NoteWrite(uint64_t life, const absl::Status& status) {
 
 absl::Status MemoryDiskTier::Reserve(uint64_t life, uint64_t bytes) {
   absl::MutexLock lock(&mutex_);
-  absl::Status status;
-  if (life != life_) {
-    status = absl::UnavailableError("the process that built this file was killed");
-  } else {
-    status = CheckRoom(bytes);
-  }
+  if (life != life_) return Killed();
+  const absl::Status status = CheckRoom(bytes);
   if (status.ok()) reserved_bytes_ += bytes;
   return status;
 }
 
 void MemoryDiskTier::Release(uint64_t life, uint64_t bytes) {
   absl::MutexLock lock(&mutex_);
-  if (life != life_) return;
-  CAIRN_CHECK(reserved_bytes_ >= bytes);
-  reserved_bytes_ -= bytes;
+  CAIRN_CHECK(life != life_ || reserved_bytes_ >= bytes);
+  if (life == life_) reserved_bytes_ -= bytes;
 }
 
 absl::Status MemoryDiskTier::Keep(uint64_t file, StoredFile stored) {
   absl::MutexLock lock(&mutex_);
-  if (stored.life != life_) {
-    return absl::UnavailableError("the process that built this file was killed");
-  }
+  if (stored.life != life_) return Killed();
   CAIRN_CHECK(reserved_bytes_ >= stored.bytes);
   reserved_bytes_ -= stored.bytes;
   stats_.bytes_used += stored.bytes;

@@ -38,8 +38,9 @@ enum class DiskCall : uint8_t {
   kPutFence,
   kMarkDead,
   kProbe,
+  kPruneFences,
 };
-inline constexpr size_t kDiskCalls = 11;
+inline constexpr size_t kDiskCalls = 12;
 
 class MemoryDiskTier final : public node::DiskTier {
  public:
@@ -58,6 +59,7 @@ class MemoryDiskTier final : public node::DiskTier {
   absl::StatusOr<Ledger> ReadLedger() override;
   absl::Status PutNamespace(const KnownNamespace& known) override;
   absl::Status PutFence(const Fence& fence) override;
+  absl::Status PruneFences(uint64_t below, size_t fences_max) override;
   absl::Status MarkDead(absl::Span<const node::DiskPlace> places) override;
   Stats GetStats() const override;
   absl::Status Probe() override;
@@ -136,6 +138,7 @@ class MemoryDiskTier final : public node::DiskTier {
   std::map<std::pair<std::string, std::string>, KnownNamespace> namespaces_  // By tenant and name.
       ABSL_GUARDED_BY(mutex_);
   std::map<FenceId, Fence> fences_ ABSL_GUARDED_BY(mutex_);
+  uint64_t dead_up_to_ ABSL_GUARDED_BY(mutex_) = 0;
   Stats stats_ ABSL_GUARDED_BY(mutex_);
 };
 

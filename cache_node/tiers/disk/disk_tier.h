@@ -98,11 +98,16 @@ class DiskTier {
   struct Ledger {
     std::vector<KnownNamespace> namespaces;
     std::vector<Fence> fences;
+    uint64_t dead_up_to = 0;  // Everything written with a sequence up to it is dead.
   };
   virtual absl::StatusOr<Ledger> ReadLedger() = 0;
   virtual absl::Status PutNamespace(const KnownNamespace& known) = 0;
   // Takes the labels' place of a retired namespace as well: they are forgotten.
   virtual absl::Status PutFence(const Fence& fence) = 0;
+  // No record has a sequence below `below`, nor ever will: fences below it are not needed, and go.
+  // Those of namespaces stay for their epochs as long as not more than `fences_max` are left; of
+  // more the oldest go, and where they are still needed Ledger::dead_up_to covers them.
+  virtual absl::Status PruneFences(uint64_t below, size_t fences_max) = 0;
   // These records are not to be seen after a restart either. Also places that Add has answered of a
   // file that is not finished yet: should it be finished, they are dead in it.
   virtual absl::Status MarkDead(absl::Span<const DiskPlace> places) = 0;

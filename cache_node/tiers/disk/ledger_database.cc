@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cache_node/tiers/disk/fence_pruning.h"
 #include "cache_node/tiers/disk/ledger_format.h"
 #include "cache_node/tiers/disk/rocksdb_status.h"
 #include "rocksdb/write_batch.h"
@@ -39,6 +40,20 @@ absl::Status ScanKind(rocksdb::DB* db, const char& kind,
   return Scan(db, prefix, prefix, visit);
 }
 
+absl::StatusOr<std::string> ReadKey(rocksdb::DB* db, absl::string_view key) {
+  std::string value;
+  const rocksdb::Status status = db->Get(CheckedReads(), Slice(key), &value);
+  if (!status.ok()) return FromRocksDb(status, "reading the ledger");
+  return value;
+}
+
+// NOT_FOUND when it was never written.
+absl::StatusOr<uint64_t> ReadNumber(rocksdb::DB* db, absl::string_view key) {
+  const absl::StatusOr<std::string> written = ReadKey(db, key);
+  if (!written.ok()) return written.status();
+  return ParseNumber(*written);
+}
+
 absl::Status ReadFrom(rocksdb::DB* db, DiskTier::Ledger* ledger) {
   absl::Status status = ScanKind(db, kNamespaceKeys, [ledger](rocksdb::Iterator* it) {
     absl::StatusOr<DiskTier::KnownNamespace> known =
@@ -47,18 +62,14 @@ absl::Status ReadFrom(rocksdb::DB* db, DiskTier::Ledger* ledger) {
     return known.status();
   });
   if (!status.ok()) return status;
+  const absl::StatusOr<uint64_t> dead_up_to = ReadNumber(db, kDeadUpToKey);
+  if (!dead_up_to.ok() && !absl::IsNotFound(dead_up_to.status())) return dead_up_to.status();
+  ledger->dead_up_to = dead_up_to.ok() ? *dead_up_to : 0;
   return ScanKind(db, kFenceKeys, [ledger](rocksdb::Iterator* it) {
     absl::StatusOr<DiskTier::Fence> fence = ParseFence(View(it->key()), View(it->value()));
     if (fence.ok()) ledger->fences.push_back(*std::move(fence));
     return fence.status();
   });
-}
-
-absl::StatusOr<std::string> ReadKey(rocksdb::DB* db, absl::string_view key) {
-  std::string value;
-  const rocksdb::Status status = db->Get(CheckedReads(), Slice(key), &value);
-  if (!status.ok()) return FromRocksDb(status, "reading the ledger");
-  return value;
 }
 
 rocksdb::WriteOptions Synced() {
@@ -108,15 +119,9 @@ absl::Status LedgerDatabase::Check(rocksdb::DB* db, const std::string& identity,
   if (!found.ok()) return found.status();
   DiskTier::Ledger ledger;
   if (absl::Status status = ReadFrom(db, &ledger); !status.ok()) return status;
-  uint64_t limit = 1;
-  const absl::StatusOr<std::string> written = ReadKey(db, kFileLimitKey);
-  if (written.ok()) {
-    const absl::StatusOr<uint64_t> number = ParseNumber(*written);
-    if (!number.ok()) return number.status();
-    limit = *number;
-  } else if (!absl::IsNotFound(written.status())) {
-    return written.status();
-  }
+  const absl::StatusOr<uint64_t> written = ReadNumber(db, kFileLimitKey);
+  if (!written.ok() && !absl::IsNotFound(written.status())) return written.status();
+  const uint64_t limit = written.ok() ? *written : 1;
   // Also when the ledger was begun anew meanwhile: the next number is taken from a range of its
   // own.
   absl::MutexLock lock(&mutex_);
@@ -169,6 +174,20 @@ absl::Status LedgerDatabase::RaiseToKept(DiskTier::Fence* fence) {
   fence->sequence = std::max(fence->sequence, kept->sequence);
   fence->epoch = std::max(fence->epoch, kept->epoch);
   return absl::OkStatus();
+}
+
+absl::Status LedgerDatabase::PruneFences(uint64_t below, size_t fences_max) {
+  const Turn turn(this);
+  absl::StatusOr<DiskTier::Ledger> ledger = Read();
+  if (!ledger.ok()) return ledger.status();
+  const FencePruning pruning = FencePruning::Of(std::move(ledger->fences), below, fences_max);
+  if (pruning.forgotten.empty()) return absl::OkStatus();
+  rocksdb::WriteBatch batch;
+  for (const DiskTier::Fence& fence : pruning.forgotten) batch.Delete(FenceKey(fence));
+  if (pruning.dead_up_to > ledger->dead_up_to) {
+    batch.Put(Slice(kDeadUpToKey), NumberValue(pruning.dead_up_to));
+  }
+  return Write(&batch);
 }
 
 absl::Status LedgerDatabase::MarkDead(absl::Span<const DiskPlace> places) {

@@ -45,6 +45,8 @@ class LedgerDatabase {
   absl::Status PutNamespace(const DiskTier::KnownNamespace& known);
   // A fence never goes back: the higher sequence and epoch stay.
   absl::Status PutFence(const DiskTier::Fence& fence);
+  // As DiskTier says. Reads all fences.
+  absl::Status PruneFences(uint64_t below, size_t fences_max);
   absl::Status MarkDead(absl::Span<const DiskPlace> places);
   // Slots of the file that are marked, rising.
   absl::StatusOr<std::vector<uint32_t>> DeadOf(uint64_t file);

@@ -23,6 +23,7 @@ inline constexpr char kDeadKeys = 'd';
 inline constexpr absl::string_view kFileLimitKey = "l";  // File numbers below it may be in use.
 inline constexpr absl::string_view kIdentityKey = "i";   // Of the directory.
 inline constexpr absl::string_view kProbeKey = "p";
+inline constexpr absl::string_view kDeadUpToKey = "u";  // Sequences up to it are dead.
 
 std::string NamespaceKey(absl::string_view tenant, absl::string_view name);
 std::string NamespaceValue(const Namespace& fields);

@@ -230,6 +230,11 @@ absl::Status RocksDbDiskTier::PutFence(const Fence& fence) {
   return SmallWrite([&]() -> absl::Status { return parts_->ledger.PutFence(fence); });
 }
 
+absl::Status RocksDbDiskTier::PruneFences(uint64_t below, size_t fences_max) {
+  return SmallWrite(
+      [&]() -> absl::Status { return parts_->ledger.PruneFences(below, fences_max); });
+}
+
 absl::Status RocksDbDiskTier::MarkDead(absl::Span<const DiskPlace> places) {
   return SmallWrite([&]() -> absl::Status { return parts_->ledger.MarkDead(places); });
 }

@@ -55,6 +55,7 @@ class RocksDbDiskTier final : public DiskTier {
   absl::StatusOr<Ledger> ReadLedger() override;
   absl::Status PutNamespace(const KnownNamespace& known) override;
   absl::Status PutFence(const Fence& fence) override;
+  absl::Status PruneFences(uint64_t below, size_t fences_max) override;
   absl::Status MarkDead(absl::Span<const DiskPlace> places) override;
   // bytes_max is that of the options less kOverheadBytes; bytes_used counts reserved room too.
   Stats GetStats() const override;

@@ -19,6 +19,7 @@ using node::DiskTier;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 using Health = DiskTier::Health;
 
 class RocksDbDiskTierTest : public DiskTierFixture {
@@ -218,6 +219,37 @@ TEST_F(RocksDbDiskTierTest, FenceOfANamespaceForgetsItsLabels) {
   ASSERT_EQ(ledger->namespaces.size(), 1u);
   EXPECT_EQ(ledger->namespaces[0].name, "other");
   EXPECT_THAT(ledger->fences, ElementsAre(fence));
+}
+
+TEST_F(RocksDbDiskTierTest, FencesThatAreNotNeededGoAndOverTheBoundTheOldestBecomeOneLine) {
+  const auto put = [this](const std::string& tenant, uint64_t sequence, bool mark = false) {
+    DiskTier::Fence fence;
+    if (!mark) fence.fingerprint = *FingerprintOf(SampleNamespace());
+    fence.tenant = tenant;
+    if (!tenant.empty()) fence.scope_digest = NumberedRecord::KeyOf(sequence);
+    fence.sequence = sequence;
+    EXPECT_TRUE(tier_->PutFence(fence).ok());
+    return fence;
+  };
+  const DiskTier::Fence mark = put("", 2, /*mark=*/true);
+  for (uint64_t sequence = 3; sequence < 10; ++sequence) put("alice", sequence);
+  const DiskTier::Fence retired = put("", 5);
+  const DiskTier::Fence needed = put("alice", 10);
+  const DiskTier::Fence newest = put("bob", 11);
+  ASSERT_TRUE(tier_->PruneFences(/*below=*/10, /*fences_max=*/3).ok());
+  Reopen();
+  absl::StatusOr<DiskTier::Ledger> ledger = tier_->ReadLedger();
+  ASSERT_TRUE(ledger.ok()) << ledger.status();
+  EXPECT_THAT(ledger->fences, UnorderedElementsAre(mark, retired, needed, newest));
+  EXPECT_EQ(ledger->dead_up_to, 0u);
+
+  ASSERT_TRUE(tier_->PruneFences(/*below=*/10, /*fences_max=*/1).ok());
+  ASSERT_TRUE(tier_->PruneFences(/*below=*/3, /*fences_max=*/1).ok()) << "and nothing goes back";
+  Reopen();
+  ledger = tier_->ReadLedger();
+  ASSERT_TRUE(ledger.ok()) << ledger.status();
+  EXPECT_THAT(ledger->fences, UnorderedElementsAre(mark, newest));
+  EXPECT_EQ(ledger->dead_up_to, 10u);
 }
 
 TEST_F(RocksDbDiskTierTest, TwoTiersOnOneDirectoryTheSecondIsRefused) {
