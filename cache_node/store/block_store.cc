@@ -209,6 +209,7 @@ std::vector<TenantStatus> BlockStore::Tenants() const {
     const TenantLedger::Usage usage = state_->ledger.UsageOf(tenant);
     statuses.push_back({.tenant = state_->ledger.NameOf(tenant),
                         .charged_bytes = usage.charged_bytes,
+                        .disk_bytes = usage.disk_bytes,
                         .leased_bytes = usage.leased_bytes,
                         .reserved_bytes = usage.reserved_bytes});
   }

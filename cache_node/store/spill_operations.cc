@@ -85,11 +85,12 @@ const WriteTask& SpillOperations::Begin(StoreState* state, DiskWrite write) {
 std::optional<SpillOperations::Taken> SpillOperations::Take(StoreState* state, size_t* steps) {
   DiskState& disk = state->disk;
   if (!disk.writes_now()) return std::nullopt;
+  const BlockEntry* refused = nullptr;  // Just now: those that follow it go without it.
   for (; *steps > 0; --*steps) {
     BlockEntry* entry = NextToSpill(&disk);
     if (entry == nullptr) return std::nullopt;
     BlockEntry* parent = entry->family == nullptr ? nullptr : entry->family->parent;
-    if (parent != nullptr && Waits(*parent) && !parent->orphan &&
+    if (parent != nullptr && parent != refused && Waits(*parent) && !parent->orphan &&
         disk.writes.FindBlock({parent->partition, parent->key}) == nullptr) {
       if (parent->queue != nullptr) parent->queue->Remove(parent);
       disk.spill_queue.PushFront(parent);
@@ -104,8 +105,13 @@ std::optional<SpillOperations::Taken> SpillOperations::Take(StoreState* state, s
     // An orphan cannot be reached, and a block whose earlier self is still being written waits for
     // its next use.
     if (entry->orphan || disk.writes.FindBlock({entry->partition, entry->key}) != nullptr) continue;
-    if (!disk.index.HasRoom()) {
-      state->counters->spills_shed.fetch_add(1, std::memory_order_relaxed);
+    // What is being written comes on top of a quota: a bounded part of the pool.
+    const bool over_quota =
+        !state->ledger.HasDiskRoom(entry->space->slot_class.tenant, entry->block_bytes());
+    if (over_quota || !disk.index.HasRoom()) {
+      refused = entry;
+      (over_quota ? state->counters->spills_over_quota : state->counters->spills_shed)
+          .fetch_add(1, std::memory_order_relaxed);
       continue;
     }
     DiskScope scope = ScopeOf(*state, *entry);

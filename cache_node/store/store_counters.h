@@ -16,6 +16,7 @@ struct StoreCounters {
   Counter reserved_blocks{0};
   Counter refused_no_space{0};
   Counter refused_quota{0};
+  Counter spills_over_quota{0};  // Not written: their tenants have all that they may on disk.
   Counter expired_blocks{0};    // Removed at the time that their writers said.
   Counter token_collisions{0};  // Other tokens under a stored key.
   Counter key_mismatches{0};

@@ -17,6 +17,7 @@ DiskHandle StoreState::AddOnDisk(DiskScopeIndex scope, DiskFileIndex file, uint3
   const PartitionIndex partition = disk.index.scopes().At(scope).partition;
   const DiskHandle handle = disk.index.Insert(scope, file, slot, block);
   if (handle == 0) return 0;
+  ledger.AddDisk(namespaces.PartitionAt(partition).tenant, block.payload_bytes);
   expiries.Put(block.expires_unix_ms, {partition, block.key});
   BlockEntry* entry = index.Find(partition, block.key);
   if (entry == nullptr) {
@@ -34,10 +35,16 @@ DiskHandle StoreState::AddOnDisk(DiskScopeIndex scope, DiskFileIndex file, uint3
   return handle;
 }
 
+void StoreState::TakeOffDisk(DiskHandle handle) {
+  ledger.RemoveDisk(namespaces.PartitionAt(disk.index.PartitionOf(handle)).tenant,
+                    disk.index.PayloadBytesOf(handle));
+  disk.index.Remove(handle);
+}
+
 void StoreState::RemoveFromDisk(DiskHandle handle, RemovalReason reason) {
   const ParentId block{disk.index.PartitionOf(handle), disk.index.At(handle).key};
   const int64_t expires_unix_ms = disk.index.At(handle).expires_unix_ms;
-  disk.index.Remove(handle);
+  TakeOffDisk(handle);
   BlockEntry* entry = index.Find(block.partition, block.key);
   if (entry == nullptr || entry->retention.expires_unix_ms != expires_unix_ms) {
     expiries.Erase(expires_unix_ms, block);

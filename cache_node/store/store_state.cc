@@ -141,7 +141,7 @@ void StoreState::Remove(BlockEntry* entry, RemovalReason reason) {
   const ParentId id{entry->partition, entry->key};
   if (by_will && entry->disk != 0) {
     expiries.Erase(disk.index.At(entry->disk).expires_unix_ms, id);
-    disk.index.Remove(entry->disk);
+    TakeOffDisk(entry->disk);
   }
   const bool could_be_read = was_present || (by_will && entry->disk != 0);
   if (by_will) entry->disk = 0;

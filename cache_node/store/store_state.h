@@ -170,6 +170,7 @@ struct StoreState {
   void EndLoading(BlockEntry* entry);
   BlockEntry* Enter(std::unique_ptr<BlockEntry> made, const NewBlock& block, ClassSpace* space,
                     SlotRef slot);
+  void TakeOffDisk(DiskHandle handle);
   void Unschedule(const BlockEntry& entry);
   void Expire(const ParentId& block, int64_t now_unix_ms);
   void EndPriority(const ParentId& block, int64_t now_unix_ms);

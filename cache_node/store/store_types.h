@@ -184,6 +184,7 @@ struct NamespaceStatus {
 struct TenantStatus {
   std::string tenant;
   uint64_t charged_bytes = 0;
+  uint64_t disk_bytes = 0;
   uint64_t leased_bytes = 0;
   uint64_t reserved_bytes = 0;
 };

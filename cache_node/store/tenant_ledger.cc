@@ -56,6 +56,23 @@ void TenantLedger::SetQuotas(TenantQuotas quotas) {
   for (Account& account : accounts_) account.quota = quotas_.Of(account.name);
 }
 
+void TenantLedger::AddDisk(TenantIndex tenant, uint64_t bytes) {
+  AccountOf(tenant).usage.disk_bytes += bytes;
+  total_.disk_bytes += bytes;
+}
+
+void TenantLedger::RemoveDisk(TenantIndex tenant, uint64_t bytes) {
+  Usage& usage = AccountOf(tenant).usage;
+  CAIRN_CHECK(usage.disk_bytes >= bytes && total_.disk_bytes >= bytes);
+  usage.disk_bytes -= bytes;
+  total_.disk_bytes -= bytes;
+}
+
+bool TenantLedger::HasDiskRoom(TenantIndex tenant, uint64_t bytes) const {
+  const Account& account = AccountOf(tenant);
+  return Fits(account.usage.disk_bytes, bytes, account.quota.disk_bytes_max);
+}
+
 bool TenantLedger::HasRoom(TenantIndex tenant, uint64_t bytes) const {
   const Account& account = AccountOf(tenant);
   return Fits(account.usage.charged_bytes, bytes, account.quota.host_bytes_max);

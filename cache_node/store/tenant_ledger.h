@@ -27,6 +27,7 @@ class TenantLedger {
   };
   struct Usage {
     uint64_t charged_bytes = 0;
+    uint64_t disk_bytes = 0;
     uint64_t leased_bytes = 0;
     uint64_t reserved_bytes = 0;
   };
@@ -67,6 +68,11 @@ class TenantLedger {
   void SetQuotas(TenantQuotas quotas);
 
   // A tenant below is one that IndexOf gave out.
+  // Payload that came to disk, or left it.
+  void AddDisk(TenantIndex tenant, uint64_t bytes);
+  void RemoveDisk(TenantIndex tenant, uint64_t bytes);
+  bool HasDiskRoom(TenantIndex tenant, uint64_t bytes) const;
+
   // Whether the tenant may be charged `bytes` more.
   bool HasRoom(TenantIndex tenant, uint64_t bytes) const;
   // Whether so many bytes of its blocks are more than what is kept for it, so that others may have

@@ -19,6 +19,8 @@ struct TenantQuota {
   // Blocks of others take no room from what the tenant has up to here, and while it has less it
   // takes from those that have more than is kept for them, however new.
   uint64_t host_bytes_kept = 0;
+  // Payload on disk. Blocks beyond it are not written until some of the tenant's have left.
+  uint64_t disk_bytes_max = kUnlimited;
   uint64_t leased_bytes_max = kUnlimited;
   uint64_t reserved_bytes_max = kUnlimited;
 

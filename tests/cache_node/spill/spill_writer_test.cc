@@ -254,5 +254,31 @@ TEST(SpillWriterTest, ADrainQueuesAllThatIsOnlyInHostMemory) {
   EXPECT_EQ(world.counters().spills_shed, 0u);
 }
 
+TEST(SpillWriterTest, ATenantThatHasAllItMayOnDiskGetsNoMoreUntilSomeHasLeft) {
+  DiskWorld world;
+  TenantQuotas quotas;
+  quotas.named["loud"] = {.disk_bytes_max = 4 * DiskWorld::kBlockBytes};
+  world.store().SetQuotas(quotas);
+  const TestPrompt first = world.t().Prompt("loud", 1, 4);
+  ASSERT_EQ(world.t().Put(first), 4u);
+  world.Spill();
+  const TestPrompt loud = world.t().Prompt("loud", 2, 3);
+  const TestPrompt quiet = world.t().Prompt("t", 3, 3);
+  ASSERT_EQ(world.t().Put(loud), 3u);
+  ASSERT_EQ(world.t().Put(quiet), 3u);
+  world.Spill();
+  EXPECT_EQ(world.store().Status().disk_blocks, 4u + 3u);
+  EXPECT_EQ(world.counters().spills_over_quota, 3u);
+  ASSERT_TRUE(world.store().Delete("loud", world.t().fingerprint(), first.keys).ok());
+  world.t().Lookup("loud", loud, /*touch=*/true);
+  world.Spill();
+  EXPECT_EQ(world.store().Status().disk_blocks, 3u + 3u);
+  EXPECT_TRUE(world.Audit().ok()) << world.Audit();
+  world.Restart();
+  for (const TenantStatus& tenant : world.store().Tenants()) {
+    EXPECT_EQ(tenant.disk_bytes, 3 * DiskWorld::kBlockBytes) << tenant.tenant;
+  }
+}
+
 }  // namespace
 }  // namespace cairn::node
