@@ -1,7 +1,6 @@
 #include "kernels/attention/attention_runner.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "kernels/attention/attention_plan.h"
 #include "kernels/attention/attention_strand.h"
@@ -12,7 +11,7 @@ namespace cairn::kernels {
 namespace {
 
 // Runs of items that a strand takes at once: short enough to share the work evenly, long enough
-// that the first tile, which nothing prefetched, does not matter.
+// that items of one sequence, which share packed queries, mostly stay together.
 constexpr uint64_t kRunsOfWorker = 8;
 
 const TileOps* OpsFor(CpuPath path, const AttentionBatch& batch) {
@@ -30,18 +29,12 @@ const TileOps* OpsFor(CpuPath path, const AttentionBatch& batch) {
 struct Work {
   AttentionPlan* plan;
   std::vector<std::unique_ptr<AttentionStrand>>* strands;
-  uint64_t run_items;
-  std::atomic<uint64_t> next_item{0};
+  ItemQueue* queue;
 };
 
 void RunStrand(void* context, uint32_t index) {
   Work* const work = static_cast<Work*>(context);
-  const uint64_t items = work->plan->items;
-  while (true) {
-    const uint64_t begin = work->next_item.fetch_add(work->run_items, std::memory_order_relaxed);
-    if (begin >= items) return;
-    (*work->strands)[index]->RunItems(work->plan, begin, std::min(items, begin + work->run_items));
-  }
+  (*work->strands)[index]->Run(work->plan, work->queue);
 }
 
 }  // namespace
@@ -60,10 +53,8 @@ Problem AttentionRunner::Run(const AttentionBatch& batch) {
   const uint32_t strands = static_cast<uint32_t>(std::min(workers, plan_->items));
   while (strands_.size() < strands) strands_.push_back(std::make_unique<AttentionStrand>());
   for (uint32_t i = 0; i < strands; ++i) strands_[i]->Prepare(*plan_);
-  Work work;
-  work.plan = plan_.get();
-  work.strands = &strands_;
-  work.run_items = std::max<uint64_t>(1, plan_->items / (strands * kRunsOfWorker));
+  ItemQueue queue(plan_->items, std::max<uint64_t>(1, plan_->items / (strands * kRunsOfWorker)));
+  Work work = {plan_.get(), &strands_, &queue};
   pool_->Run(strands, RunStrand, &work);
   return "";
 }

@@ -72,22 +72,26 @@ void AttentionStrand::Prepare(const AttentionPlan& plan) {
   std::memset(zeros_, 0, tile_bytes);
 }
 
-void AttentionStrand::RunItems(AttentionPlan* plan, uint64_t begin, uint64_t end) {
+void AttentionStrand::Run(AttentionPlan* plan, ItemQueue* queue) {
   Cursor cursor;
-  cursor.item = plan->ItemAt(begin);
-  cursor.items_left = end - begin;
   Place place, next;
-  if (!NextPlace(*plan, &cursor, &place)) return;
+  if (!NextPlace(*plan, queue, &cursor, &place)) return;
   for (bool more = true; more; place = next) {
-    more = NextPlace(*plan, &cursor, &next);
+    more = NextPlace(*plan, queue, &cursor, &next);
     if (place.begins_item) BeginItem(*plan, place.item);
     AttendTile(*plan, place, more ? &next : nullptr);
     if (place.ends_item) FinishItem(plan, place.item);
   }
 }
 
-bool AttentionStrand::NextPlace(const AttentionPlan& plan, Cursor* cursor, Place* place) const {
-  if (cursor->items_left == 0) return false;
+bool AttentionStrand::NextPlace(const AttentionPlan& plan, ItemQueue* queue, Cursor* cursor,
+                                Place* place) const {
+  if (cursor->items_left == 0) {
+    uint64_t begin = 0;
+    cursor->items_left = queue->Take(&begin);
+    if (cursor->items_left == 0) return false;
+    cursor->item = plan.ItemAt(begin);
+  }
   const SequencePlan& sequence = plan.PlanOf(cursor->item);
   const uint64_t begin = sequence.ChunkBegin(cursor->item.chunk);
   const uint64_t end = begin + sequence.chunk_tokens;
@@ -141,6 +145,36 @@ void AttentionStrand::PointAt(const AttentionPlan& plan, const Place& place, uin
     const std::byte* segment = place.segments[o];
     (*octets)[o] = segment == nullptr ? zeros_ : segment + tile + place.slots[o] * row_bytes;
   }
+}
+
+// Units are what is read at once: the tile's keys head by head, then its values; those of the next
+// tile follow. False where there is none.
+bool AttentionStrand::PointAtUnit(const AttentionPlan& plan, const Place& place, const Place* next,
+                                  uint32_t unit, Octets* octets) const {
+  const uint32_t units = plan.geometry.values_in_keys ? heads_ : 2 * heads_;
+  const Place* at = &place;
+  uint32_t heads = heads_;
+  if (unit >= units) {
+    if (next == nullptr) return false;
+    at = next;
+    unit -= units;
+    heads = plan.HeadsOf(next->item);
+    if (unit >= (plan.geometry.values_in_keys ? heads : 2 * heads)) return false;
+  }
+  const uint32_t first_head = plan.FirstHead(at->item);
+  const bool is_keys = unit < heads;
+  PointAt(plan, *at, first_head + (is_keys ? unit : unit - heads),
+          is_keys ? Part::kKeys : Part::kValues, octets);
+  return true;
+}
+
+// What to prefetch while `unit` is computed on.
+void AttentionStrand::PointAhead(const AttentionPlan& plan, const Place& place, const Place* next,
+                                 uint32_t unit) {
+  tile_.has_next = PointAtUnit(plan, place, next, unit + 1, &tile_.next);
+  if (!tile_.has_next) return;
+  if (PointAtUnit(plan, place, next, unit + 2, &tile_.beyond)) return;
+  std::copy_n(tile_.next, kTileOctets, tile_.beyond);
 }
 
 void AttentionStrand::Gather(const AttentionPlan& plan, const Place& place, uint32_t kv_head,
@@ -279,36 +313,23 @@ void AttentionStrand::AttendTile(const AttentionPlan& plan, const Place& place, 
   for (uint32_t h = 0; h < heads_; ++h) {
     PointAt(plan, place, first_head + h, Part::kKeys, &tile_.keys);
     Gather(plan, place, first_head + h, Part::kKeys);
-    tile_.has_ahead = true;
-    if (h + 1 < heads_) {
-      PointAt(plan, place, first_head + h + 1, Part::kKeys, &tile_.ahead);
-    } else if (has_values) {
-      PointAt(plan, place, first_head, Part::kValues, &tile_.ahead);
-    } else if (next != nullptr) {
-      PointAt(plan, *next, plan.FirstHead(next->item), Part::kKeys, &tile_.ahead);
-    } else {
-      tile_.has_ahead = false;
-    }
+    PointAhead(plan, place, next, h);
     RowBlock* const blocks = &blocks_[h * head_blocks_];
     for (uint32_t b = 0; b < head_blocks_; ++b) {
       plan.ops->score(geometry, tile_, scratch_, &blocks[b]);
     }
   }
   for (uint32_t h = 0; h < heads_; ++h) {
+    tile_.has_next = false;
     if (has_values) {
       PointAt(plan, place, first_head + h, Part::kValues, &tile_.values);
       Gather(plan, place, first_head + h, Part::kValues);
+      PointAhead(plan, place, next, heads_ + h);
     }
     if (geometry.scaled) {
       FillScales(plan, place, first_head + h, Part::kKeys);
       if (has_values) FillScales(plan, place, first_head + h, Part::kValues);
       if (!has_values) std::copy_n(tile_.key_scales, kTileTokens, tile_.value_scales);
-    }
-    tile_.has_ahead = has_values && (h + 1 < heads_ || next != nullptr);
-    if (tile_.has_ahead && h + 1 < heads_) {
-      PointAt(plan, place, first_head + h + 1, Part::kValues, &tile_.ahead);
-    } else if (tile_.has_ahead) {
-      PointAt(plan, *next, plan.FirstHead(next->item), Part::kKeys, &tile_.ahead);
     }
     RowBlock* const blocks = &blocks_[h * head_blocks_];
     for (uint32_t b = 0; b < head_blocks_; ++b) {

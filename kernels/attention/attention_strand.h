@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/attention/attention_plan.h"
+#include "kernels/attention/item_queue.h"
 #include "kernels/attention/tile_ops.h"
 
 namespace cairn::kernels {
@@ -19,11 +20,12 @@ namespace cairn::kernels {
 // Not thread-safe; strands of one plan may run at once.
 class AttentionStrand {
  public:
-  // Makes room for the plan. Before RunItems, outside of the threads that run them.
+  // Makes room for the plan. Before Run, outside of the threads that run them.
   void Prepare(const AttentionPlan& plan);
 
-  // Items [begin, end).
-  void RunItems(AttentionPlan* plan, uint64_t begin, uint64_t end);
+  // Works off what it takes from the queue, until that is empty. It takes a run when it begins the
+  // last tile of the one before.
+  void Run(AttentionPlan* plan, ItemQueue* queue);
 
  private:
   enum class Part { kKeys, kValues };
@@ -47,10 +49,13 @@ class AttentionStrand {
     bool inside = false;
   };
 
-  bool NextPlace(const AttentionPlan& plan, Cursor* cursor, Place* place) const;
+  bool NextPlace(const AttentionPlan& plan, ItemQueue* queue, Cursor* cursor, Place* place) const;
   void Locate(const AttentionPlan& plan, Place* place) const;
   void PointAt(const AttentionPlan& plan, const Place& place, uint32_t kv_head, Part part,
                Octets* octets) const;
+  bool PointAtUnit(const AttentionPlan& plan, const Place& place, const Place* next, uint32_t unit,
+                   Octets* octets) const;
+  void PointAhead(const AttentionPlan& plan, const Place& place, const Place* next, uint32_t unit);
   void Gather(const AttentionPlan& plan, const Place& place, uint32_t kv_head, Part part);
   void GatherOctet(const AttentionPlan& plan, const Place& place, uint32_t kv_head, Part part,
                    uint32_t octet);

@@ -74,31 +74,61 @@ inline void StoreScores(__m512* sums, float* scores) {
   for (int i = 0; i < count; ++i) _mm512_store_ps(scores + i * 16, sums[i]);
 }
 
-// One octet's rows; odd multiples of the stride are kept, x86 scales them by two and four.
-template <int R>
-inline void DotOctet(const std::byte* key, int64_t stride, __m512i query, __m512* sums) {
-  const int64_t stride3 = 3 * stride;
-  sums[0] = DotPairs(sums[0], Repeat<R>(key), query);
-  sums[1] = DotPairs(sums[1], Repeat<R>(key + stride), query);
-  sums[2] = DotPairs(sums[2], Repeat<R>(key + 2 * stride), query);
-  sums[3] = DotPairs(sums[3], Repeat<R>(key + stride3), query);
-  sums[4] = DotPairs(sums[4], Repeat<R>(key + 4 * stride), query);
-  sums[5] = DotPairs(sums[5], Repeat<R>(key + 5 * stride), query);
-  sums[6] = DotPairs(sums[6], Repeat<R>(key + 2 * stride3), query);
-  sums[7] = DotPairs(sums[7], Repeat<R>(key + 7 * stride), query);
-}
-
 // What a product prefetches: octets in order, as many bytes of numbers as it reads itself. Codes
 // are shorter than numbers, so only each `stride`-th of its steps (a power of two) prefetches.
 struct Ahead {
-  const std::byte* const* octets = nullptr;  // Null: nothing.
+  const std::byte* const* next = nullptr;  // Null: nothing.
+  const std::byte* const* beyond = nullptr;
   int64_t stride = 1;
 };
 
-template <int kLines>
-inline void PrefetchLines(const std::byte* line) {
-#pragma GCC unroll 16
-  for (int i = 0; i < kLines; ++i) Prefetch(line + i * kLineBytes);
+// Where a product's next prefetches go. The processor drops prefetches while too many reads are
+// under way, so each line is asked for again: two units ahead of its use, one unit ahead, and there
+// once more where the product has time for it.
+struct AheadLines {
+  const std::byte* next = nullptr;  // Null: nothing.
+  const std::byte* beyond = nullptr;
+
+  template <int R>
+  void Fetch(int line) const {
+    Prefetch(beyond + line * kLineBytes);
+    Prefetch(next + line * kLineBytes);
+    if constexpr (R <= 4) Prefetch(next + line * kLineBytes);
+  }
+  void Advance(int lines) {
+    next += lines * kLineBytes;
+    beyond += lines * kLineBytes;
+  }
+};
+
+// One octet's rows, and between them the prefetches of kLines lines; odd multiples of the stride
+// are kept, x86 scales them by two and four.
+template <int R, int kLines>
+inline void DotOctet(const std::byte* key, int64_t stride, __m512i query, const AheadLines& ahead,
+                     int line, __m512* sums) {
+  const int64_t stride3 = 3 * stride;
+  const std::byte* const rows[8] = {key,
+                                    key + stride,
+                                    key + 2 * stride,
+                                    key + stride3,
+                                    key + 4 * stride,
+                                    key + 5 * stride,
+                                    key + 2 * stride3,
+                                    key + 7 * stride};
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) {
+    sums[i] = DotPairs(sums[i], Repeat<R>(rows[i]), query);
+    if (i < kLines) ahead.Fetch<R>(line + i);
+  }
+}
+
+// One step of sixteen tokens: a piece of each row.
+template <int R, int kLines>
+inline void DotStep(const std::byte* key0, const std::byte* key1, int64_t stride, __m512i query,
+                    const AheadLines& ahead, __m512* sums) {
+  constexpr int kFirst = (kLines + 1) / 2;
+  DotOctet<R, kFirst>(key0, stride, query, ahead, 0, sums);
+  DotOctet<R, kLines - kFirst>(key1, stride, query, ahead, kFirst, sums + 8);
 }
 
 // Scores of a tile's tokens for the block's rows. `passes` is 2 where queries are the sum of two
@@ -117,17 +147,18 @@ void KeysByQueries(const Octets& keys, const Ahead& ahead, uint32_t octets, int6
       const std::byte* query = queries + pass * steps * kLineBytes;
       const std::byte* key0 = keys[o];
       const std::byte* key1 = keys[o + 1];
-      const bool prefetches = ahead.octets != nullptr && pass == 0;
+      const bool prefetches = ahead.next != nullptr && pass == 0;
       for (int half = 0; half < 2; ++half) {
-        const std::byte* line = prefetches ? ahead.octets[o + half] : nullptr;
+        AheadLines lines;
+        if (prefetches) lines = {ahead.next[o + half], ahead.beyond[o + half]};
         for (int64_t step = 0; step < steps / 2; ++step) {
-          if (prefetches && (step & (ahead.stride - 1)) == 0) {
-            PrefetchLines<kStepLines>(line);
-            line += kStepLines * kLineBytes;
-          }
           const __m512i q = _mm512_load_si512(query);
-          DotOctet<R>(key0, row_bytes, q, sums);
-          DotOctet<R>(key1, row_bytes, q, sums + 8);
+          if (prefetches && (step & (ahead.stride - 1)) == 0) {
+            DotStep<R, kStepLines>(key0, key1, row_bytes, q, lines, sums);
+            lines.Advance(kStepLines);
+          } else {
+            DotStep<R, 0>(key0, key1, row_bytes, q, lines, sums);
+          }
           query += kLineBytes;
           key0 += kStepBytes;
           key1 += kStepBytes;
@@ -165,18 +196,20 @@ constexpr int WeightIndex(int pair, int row) {
   return pair / kPairs * 8 + row * kPairs + pair % kPairs;
 }
 
-// One octet's share of WeightsByValues. `line` is null or what to prefetch.
+// One octet's share of WeightsByValues.
 template <int R, int kFirst, int kRows, int kColumns>
 inline void AddOctet(const std::byte* row, int64_t row_bytes, const uint32_t* weights,
-                     const std::byte* line, int64_t stride, __m512 (*sums)[2 * kColumns]) {
+                     AheadLines ahead, int64_t stride, __m512 (*sums)[2 * kColumns]) {
 #pragma GCC unroll 4
   for (int pair = 0; pair < 4; ++pair, row += 2 * row_bytes) {
-    if (line != nullptr && (pair & (stride - 1)) == 0) {
-      PrefetchLines<2 * kColumns>(line);
-      line += 2 * kColumns * kLineBytes;
-    }
+    const bool prefetches = ahead.next != nullptr && (pair & (stride - 1)) == 0;
 #pragma GCC unroll 4
     for (int c = 0; c < kColumns; ++c) {
+      if (prefetches) {
+        ahead.Fetch<R>(0);
+        ahead.Fetch<R>(1);
+        ahead.Advance(2);
+      }
       const __m512i even = _mm512_loadu_si512(row + c * kLineBytes);
       const __m512i odd = _mm512_loadu_si512(row + row_bytes + c * kLineBytes);
       const __m512i low = _mm512_unpacklo_epi16(even, odd);
@@ -197,6 +230,9 @@ template <int R, int kFirst, int kRows, int kColumns>
 void WeightsByValues(const Octets& values, const Ahead& ahead, uint32_t octets, int64_t row_bytes,
                      const uint32_t* weights, const float* shrink, float* output, int64_t columns) {
   const int64_t passes = columns / (32 * kColumns);
+  // A pass's octet is one of `passes` pieces of an octet ahead.
+  const int64_t piece_bytes = (8 / ahead.stride) * kColumns * kLineBytes;
+  int64_t ahead_octet = 0, ahead_piece = 0, ahead_bytes = 0;
   for (int64_t pass = 0; pass < passes; ++pass, output += 32 * kColumns) {
     __m512 sums[kRows][2 * kColumns];
 #pragma GCC unroll 8
@@ -209,14 +245,17 @@ void WeightsByValues(const Octets& values, const Ahead& ahead, uint32_t octets, 
       }
     }
     for (uint32_t o = 0; o < octets; ++o) {
-      const std::byte* line = nullptr;
-      if (ahead.octets != nullptr) {  // A pass's octet is one of `passes` pieces of an octet ahead.
-        const int64_t piece = pass * octets + o;
-        line = ahead.octets[piece / passes] +
-               piece % passes * (8 / ahead.stride) * kColumns * kLineBytes;
+      AheadLines lines;
+      if (ahead.next != nullptr) {
+        lines = {ahead.next[ahead_octet] + ahead_bytes, ahead.beyond[ahead_octet] + ahead_bytes};
+        ahead_bytes += piece_bytes;
+        if (++ahead_piece == passes) {
+          ahead_piece = ahead_bytes = 0;
+          ++ahead_octet;
+        }
       }
       AddOctet<R, kFirst, kRows, kColumns>(values[o] + pass * kColumns * kLineBytes, row_bytes,
-                                           weights + o * 4 * R, line, ahead.stride, sums);
+                                           weights + o * 4 * R, lines, ahead.stride, sums);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {

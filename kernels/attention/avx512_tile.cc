@@ -130,7 +130,9 @@ void PointAt(const TileGeometry& geometry, const Octets& stored, std::byte* stag
 avx512::Ahead AheadOf(const TileGeometry& geometry, const Tile& tile, const RowBlock& block) {
   avx512::Ahead ahead;
   ahead.stride = 16 / BitsOf(geometry.dtype);
-  if (tile.has_ahead && block.is_first) ahead.octets = tile.ahead;
+  if (!tile.has_next || !block.is_first) return ahead;
+  ahead.next = tile.next;
+  ahead.beyond = tile.beyond;
   return ahead;
 }
 

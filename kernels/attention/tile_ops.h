@@ -37,8 +37,9 @@ using Octets = const std::byte* [kTileOctets];
 struct Tile {
   Octets keys;
   Octets values;  // Latent: unused.
-  Octets ahead;   // What will be read next, to prefetch meanwhile; any addresses.
-  bool has_ahead = false;
+  Octets next;    // What will be read next, to prefetch meanwhile; any addresses.
+  Octets beyond;  // And what after that, or the same again.
+  bool has_next = false;
   uint32_t octets = 0;       // A multiple of kOctetStep; those behind are not looked at.
   bool all_visible = false;  // Every row sees every token of the octets.
   alignas(64) float key_scales[kTileTokens];  // Finite where no row sees.
