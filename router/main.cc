@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/server/allocator.h"
-#include "common/server/thread_priority.h"
 #include "common/server/program.h"
 #include "common/server/shutdown_signal.h"
+#include "common/server/thread_priority.h"
 #include "router/service/router.h"
 #include "router/service/router_flags.h"
 
@@ -36,8 +36,7 @@ int main(int argc, char** argv) {
 
   cairn::ShutdownSignal shutdown;
   const cairn::router::RouterConfig config = cairn::router::ConfigFromFlags();
-  const absl::StatusOr<std::unique_ptr<Router>> router =
-      Router::Start(config, std::make_unique<cairn::InsecureCallerResolver>(), PrintLine);
+  const absl::StatusOr<std::unique_ptr<Router>> router = Router::Start(config, PrintLine);
   if (!router.ok()) {
     PrintLine(router.status().message());
     return cairn::kExitFailure;

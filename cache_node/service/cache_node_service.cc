@@ -30,11 +30,16 @@ Reactor* Finish(grpc::CallbackServerContext* context, RpcMetrics::Call call,
 
 }  // namespace
 
+absl::StatusOr<Caller> CacheNodeService::Resolve(const Context& context, RpcMethod name) const {
+  return parts_.callers->Resolve(context, absl::StrCat("CacheNode/", RpcMethodName(name)));
+}
+
 template <typename Request, typename Response>
-absl::Status CacheNodeService::Run(const Context& context, Method<Request, Response> method,
-                                   const Request& request, Response* response) const {
+absl::Status CacheNodeService::Run(RpcMethod name, const Context& context,
+                                   Method<Request, Response> method, const Request& request,
+                                   Response* response) const {
   if (context.IsCancelled()) return absl::CancelledError(kGone);
-  const absl::StatusOr<Caller> caller = parts_.callers->Resolve(context);
+  const absl::StatusOr<Caller> caller = Resolve(context, name);
   if (!caller.ok()) return caller.status();
   return (parts_.calls->*method)(*caller, request, response);
 }
@@ -44,7 +49,7 @@ Reactor* CacheNodeService::RunHere(RpcMethod name, Context* context,
                                    Method<Request, Response> method, const Request& request,
                                    Response* response) const {
   RpcMetrics::Call call = parts_.metrics->Begin(name);
-  return Finish(context, std::move(call), Run(*context, method, request, response));
+  return Finish(context, std::move(call), Run(name, *context, method, request, response));
 }
 
 template <typename Request, typename Response>
@@ -56,8 +61,8 @@ Reactor* CacheNodeService::RunOn(Executor* executor, RpcMethod name, Context* co
   Reactor* const reactor = context->DefaultReactor();
   // The call's messages and context live until Finish.
   const absl::Status submitted = executor->Submit(
-      [this, context, method, request, response, call, reactor]() {
-        const absl::Status status = Run(*context, method, *request, response);
+      [this, name, context, method, request, response, call, reactor]() {
+        const absl::Status status = Run(name, *context, method, *request, response);
         call->End(status.code());
         reactor->Finish(ToGrpcStatus(status));
       },
@@ -94,7 +99,7 @@ Reactor* CacheNodeService::Lookup(Context* context, const v1::LookupRequest* req
                                   v1::LookupResponse* response) {
   RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kLookup);
   if (context->IsCancelled()) return Finish(context, std::move(call), absl::CancelledError(kGone));
-  const absl::StatusOr<Caller> caller = parts_.callers->Resolve(*context);
+  const absl::StatusOr<Caller> caller = Resolve(*context, RpcMethod::kLookup);
   if (!caller.ok()) return Finish(context, std::move(call), caller.status());
   absl::StatusOr<std::optional<NodeCalls::PendingLookup>> begun =
       parts_.calls->BeginLookup(*caller, *request, response);
@@ -117,7 +122,7 @@ Reactor* CacheNodeService::Lookup(Context* context, const v1::LookupRequest* req
 Reactor* CacheNodeService::GetLease(Context* context, const v1::GetLeaseRequest* request,
                                     v1::GetLeaseResponse* response) {
   RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kGetLease);
-  const absl::StatusOr<Caller> caller = parts_.callers->Resolve(*context);
+  const absl::StatusOr<Caller> caller = Resolve(*context, RpcMethod::kGetLease);
   if (!caller.ok()) return Finish(context, std::move(call), caller.status());
   const absl::StatusOr<LeaseId> lease = parts_.calls->BeginGetLease(*request);
   if (!lease.ok()) return Finish(context, std::move(call), lease.status());
@@ -163,13 +168,15 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* CacheNodeService::Get(Context* conte
 
 absl::StatusOr<std::unique_ptr<GetFrames>> CacheNodeService::MakeGetFrames(
     const Context& context, const grpc::ByteBuffer& bytes) const {
-  const absl::StatusOr<Caller> caller = parts_.callers->Resolve(context);
+  const absl::StatusOr<Caller> caller = Resolve(context, RpcMethod::kGet);
   if (!caller.ok()) return caller.status();
   v1::GetRequest request;
   if (absl::Status status = DecodeMessage(bytes, &request); !status.ok()) return status;
   const std::optional<Fingerprint> fingerprint = Fingerprint::FromBytes(request.fingerprint());
-  absl::StatusOr<GetPlan> plan = MakeGetPlan(
-      request, fingerprint.has_value() ? parts_.store->FindPayloadMap(*fingerprint) : nullptr);
+  const bool known =
+      fingerprint.has_value() && parts_.store->IsKnownTo(caller->tenant, *fingerprint);
+  absl::StatusOr<GetPlan> plan =
+      MakeGetPlan(request, known ? parts_.store->FindPayloadMap(*fingerprint) : nullptr);
   if (!plan.ok()) return plan.status();
   return std::make_unique<GetFrames>(parts_.store, parts_.get_pins, caller->tenant,
                                      *std::move(plan));
@@ -206,11 +213,8 @@ Reactor* CacheNodeService::Delete(Context* context, const v1::DeleteRequest* req
 grpc::ServerBidiReactor<v1::WatchBlocksRequest, v1::WatchBlocksResponse>*
 CacheNodeService::WatchBlocks(Context* context) {
   RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kWatchBlocks);
-  const absl::StatusOr<Caller> caller = parts_.callers->Resolve(*context);
+  const absl::StatusOr<Caller> caller = Resolve(*context, RpcMethod::kWatchBlocks);
   absl::Status status = caller.status();
-  if (status.ok() && !caller->admin) {
-    status = absl::PermissionDeniedError("the feed shows all tenants' keys: it is for admins");
-  }
   if (status.ok() && parts_.facts->draining()) {
     status = absl::UnavailableError("the node is draining; watch another one");
   }
@@ -218,7 +222,12 @@ CacheNodeService::WatchBlocks(Context* context) {
     return new Refusal<grpc::ServerBidiReactor<v1::WatchBlocksRequest, v1::WatchBlocksResponse>>(
         status, std::move(call));
   }
-  return FeedStream::Start(parts_.feed, context, std::move(call));
+  const auto check = [this, context, caller = *caller]() -> absl::Status {
+    const absl::StatusOr<Caller> now = Resolve(*context, RpcMethod::kWatchBlocks);
+    if (!now.ok() || *now == caller) return now.status();
+    return absl::UnavailableError("what this caller may see has changed; watch again");
+  };
+  return FeedStream::Start(parts_.feed, {*caller, check}, context, std::move(call));
 }
 
 Reactor* CacheNodeService::Describe(Context* context, const v1::DescribeRequest* request,

@@ -85,9 +85,10 @@ class CacheNodeService final
   template <typename Request, typename Response>
   using Method = absl::Status (NodeCalls::*)(const Caller&, const Request&, Response*);
 
+  absl::StatusOr<Caller> Resolve(const Context& context, RpcMethod name) const;
   template <typename Request, typename Response>
-  absl::Status Run(const Context& context, Method<Request, Response> method, const Request& request,
-                   Response* response) const;
+  absl::Status Run(RpcMethod name, const Context& context, Method<Request, Response> method,
+                   const Request& request, Response* response) const;
   // On this thread.
   template <typename Request, typename Response>
   Reactor* RunHere(RpcMethod name, Context* context, Method<Request, Response> method,

@@ -16,18 +16,22 @@ constexpr absl::Duration kRetryAfter = absl::Seconds(1);
 }  // namespace
 
 grpc::ServerBidiReactor<v1::WatchBlocksRequest, v1::WatchBlocksResponse>* FeedStream::Start(
-    const Parts& parts, grpc::CallbackServerContext* context, RpcMetrics::Call call) {
-  std::shared_ptr<FeedStream> stream(new FeedStream(parts, context, std::move(call)));
+    const Parts& parts, Watcher watcher, grpc::CallbackServerContext* context,
+    RpcMetrics::Call call) {
+  std::shared_ptr<FeedStream> stream(
+      new FeedStream(parts, std::move(watcher), context, std::move(call)));
   stream->self_ = stream;
   stream->Begin();
   return stream.get();  // gRPC calls OnDone after it got this, not before.
 }
 
-FeedStream::FeedStream(const Parts& parts, grpc::CallbackServerContext* context,
+FeedStream::FeedStream(const Parts& parts, Watcher watcher, grpc::CallbackServerContext* context,
                        RpcMetrics::Call call)
     : parts_(parts),
       context_(context),
       call_(std::move(call)),
+      check_(std::move(watcher.check)),
+      filter_(std::move(watcher.caller), parts.shards),
       // A heartbeat may ask before the hello is on its way.
       sending_since_(parts.clock->SteadyNow()) {}
 
@@ -63,6 +67,10 @@ void FeedStream::OnFeed() {
 
 void FeedStream::OnHeartbeat() {
   if (!gate_.Enter()) return;
+  if (absl::Status rights = check_(); !rights.ok()) {
+    FinishIf(gate_.Leave());
+    return End(std::move(rights));
+  }
   bool stalled = false;
   {
     absl::MutexLock lock(&mutex_);
@@ -126,6 +134,7 @@ void FeedStream::SendNext() {
     response_.Clear();
     switch (parts_.messages->Fill(parts_.store->NextFeedMessage(watcher_), &response_)) {
       case FeedMessages::Next::kMessage:
+        if (!filter_.Admit(&response_)) continue;
         return Write();
       case FeedMessages::Next::kCut:
         return End(

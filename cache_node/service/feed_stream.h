@@ -4,7 +4,7 @@
 // What a watcher does not read stays in its bounded queue in the store; over that bound shards are
 // sent to it anew. One whose message does not leave for `stall_max` is cancelled, so that it cannot
 // keep its place for ever; one for which too many namespace records wait is cut with
-// RESOURCE_EXHAUSTED.
+// RESOURCE_EXHAUSTED. A watcher whose rights end is cut with why.
 //
 // Owned by gRPC until OnDone, and by whoever calls it at that moment (FeedRouter): hence shared.
 // Its borrowed parts must outlive the server.
@@ -13,12 +13,14 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "cache_node/service/feed_filter.h"
 #include "cache_node/service/feed_messages.h"
 #include "cache_node/service/feed_router.h"
 #include "cache_node/service/finish_gate.h"
@@ -43,9 +45,17 @@ class FeedStream final
     absl::Duration stall_max = absl::Seconds(30);
   };
 
+  // Who watches. A feed is long, and rights end: `check` says whether the same watcher may still
+  // have it, at each heartbeat.
+  struct Watcher {
+    Caller caller;
+    std::function<absl::Status()> check;
+  };
+
   // The reactor to return; it owns itself until OnDone.
   static grpc::ServerBidiReactor<v1::WatchBlocksRequest, v1::WatchBlocksResponse>* Start(
-      const Parts& parts, grpc::CallbackServerContext* context, RpcMetrics::Call call);
+      const Parts& parts, Watcher watcher, grpc::CallbackServerContext* context,
+      RpcMetrics::Call call);
 
   void OnFeed() override ABSL_LOCKS_EXCLUDED(mutex_);
   void OnHeartbeat() override ABSL_LOCKS_EXCLUDED(mutex_);
@@ -57,7 +67,8 @@ class FeedStream final
   void OnDone() override;
 
  private:
-  FeedStream(const Parts& parts, grpc::CallbackServerContext* context, RpcMetrics::Call call);
+  FeedStream(const Parts& parts, Watcher watcher, grpc::CallbackServerContext* context,
+             RpcMetrics::Call call);
 
   void Begin();
   void Read();
@@ -75,7 +86,9 @@ class FeedStream final
   WatcherId watcher_ = 0;  // 0: there was no place.
   FinishGate gate_;
   v1::WatchBlocksRequest request_;
-  v1::WatchBlocksResponse response_;  // Of whoever has `sending_`.
+  const std::function<absl::Status()> check_;
+  v1::WatchBlocksResponse response_;  // These two are of whoever has `sending_`.
+  FeedFilter filter_;
   std::shared_ptr<FeedStream> self_;  // Until OnDone.
 
   absl::Mutex mutex_;

@@ -26,7 +26,7 @@ grpc::ServerGenericBidiReactor* GenericService::CreateReactor(
 grpc::ServerGenericBidiReactor* GenericService::StartWrite(
     const grpc::GenericCallbackServerContext& context) {
   RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kWrite);
-  const absl::StatusOr<Caller> caller = parts_.callers->Resolve(context);
+  const absl::StatusOr<Caller> caller = parts_.callers->Resolve(context, "CacheNode/Write");
   if (!caller.ok()) return new Refused(caller.status(), std::move(call));
   return WriteStream::Start(parts_.write, caller->tenant, next_writer_.fetch_add(1),
                             std::move(call));

@@ -52,15 +52,16 @@ std::vector<uint32_t> TokensOfBlocks(const std::vector<Region>& regions, size_t 
 }
 
 absl::StatusOr<PromptQuery> ToPromptQuery(const v1::Prompt& message, const Caller& caller,
-                                          const Namespace* name_space, const BlockHasher& hasher) {
+                                          const std::string& tenant, const Namespace* name_space,
+                                          const BlockHasher& hasher) {
   absl::StatusOr<PromptFields> prompt = PromptFromProto(message);
   if (!prompt.ok()) return prompt.status();
   PromptQuery query;
   query.keys = std::move(prompt->keys);
   for (Region& region : prompt->regions) {
-    absl::StatusOr<std::string> tenant = TenantFor(caller, region.scope.tenant, TenantUse::kRead);
-    if (!tenant.ok()) return tenant.status();
-    region.scope.tenant = *std::move(tenant);
+    if (region.scope.tenant.empty()) region.scope.tenant = tenant;
+    const absl::Status may = TenantFor(caller, region.scope.tenant, TenantUse::kRead).status();
+    if (!may.ok()) return may;
   }
   if (prompt->regions.empty() || name_space == nullptr) return query;
   const absl::StatusOr<KeyRules> rules = KeyRulesOf(*name_space);
@@ -84,8 +85,10 @@ absl::StatusOr<LeaseWish> ToLeaseWish(const v1::LeaseOptions& options) {
 }  // namespace
 
 absl::StatusOr<LookupPlan> MakeLookupPlan(const v1::LookupRequest& request, const Caller& caller,
-                                          const Namespace* name_space, const BlockHasher& hasher) {
+                                          const std::string& tenant, const Namespace* name_space,
+                                          const BlockHasher& hasher) {
   LookupPlan plan;
+  plan.tenant = tenant;
   const absl::StatusOr<Fingerprint> fingerprint = FingerprintFromProto(request.fingerprint());
   if (!fingerprint.ok()) return fingerprint.status();
   plan.fingerprint = *fingerprint;
@@ -102,7 +105,7 @@ absl::StatusOr<LookupPlan> MakeLookupPlan(const v1::LookupRequest& request, cons
   size_t keys = 0;
   for (int i = 0; i < request.prompts_size(); ++i) {
     absl::StatusOr<PromptQuery> prompt =
-        ToPromptQuery(request.prompts(i), caller, name_space, hasher);
+        ToPromptQuery(request.prompts(i), caller, tenant, name_space, hasher);
     if (!prompt.ok()) return InField(absl::StrCat("prompts[", i, "]"), prompt.status());
     keys += prompt->keys.size();
     if (keys > kKeysPerLookupMax) {

@@ -3,6 +3,7 @@
 // Knows no RPC and keeps nothing.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,16 +17,19 @@
 namespace cairn::node {
 
 struct LookupPlan {
+  std::string tenant;
   Fingerprint fingerprint;
   LookupQuery query;
   absl::Duration wait;  // Longest, for pending blocks.
 };
 
-// INVALID_ARGUMENT naming the field: counts, bounds, wait, lease options, anything of a prompt.
-// PERMISSION_DENIED: a region's tenant is not the caller's to read. `name_space` is that of the
-// fingerprint, or null when it is not known: then a prompt by regions has no keys.
+// `tenant` is that of its prompts (TenantOfPrompts). INVALID_ARGUMENT naming the field: counts,
+// bounds, wait, lease options, anything of a prompt. PERMISSION_DENIED: a region's tenant is not
+// the caller's to read. `name_space` is that of the fingerprint, or null when it is not known: then
+// a prompt by regions has no keys.
 absl::StatusOr<LookupPlan> MakeLookupPlan(const v1::LookupRequest& request, const Caller& caller,
-                                          const Namespace* name_space, const BlockHasher& hasher);
+                                          const std::string& tenant, const Namespace* name_space,
+                                          const BlockHasher& hasher);
 
 // Whether the first block that some prompt misses is on its way.
 bool IsPending(const LookupAnswer& answer);

@@ -78,13 +78,15 @@ RequestMemory::Options MemoryOptions(const NodeConfig& config) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config,
-                                                  std::unique_ptr<CallerResolver> callers,
-                                                  DiskTier* disk) {
+absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config, DiskTier* disk,
+                                                  Log log) {
   KeepGrpc();
   if (absl::Status status = config.Validate(); !status.ok()) return status;
   const absl::StatusOr<ByteSize> limit = MemoryLimitOf(config, "/");
   if (!limit.ok()) return limit.status();
+  absl::StatusOr<std::unique_ptr<ServerSecurity>> security =
+      ServerSecurity::Open(config.security, std::move(log));
+  if (!security.ok()) return security.status();
   Disk tier{.own = nullptr, .tier = disk};
   if (config.disk.on() && disk == nullptr) {
     absl::StatusOr<std::unique_ptr<DiskTier>> opened = OpenDiskTier(config.disk);
@@ -96,7 +98,7 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config,
       HostMemory::Create(config.host_memory.bytes());
   if (!memory.ok()) return memory.status();
   std::unique_ptr<Node> node(
-      new Node(config, *limit, std::move(tier), *std::move(memory), std::move(callers)));
+      new Node(config, *limit, std::move(tier), *std::move(memory), *std::move(security)));
   if (node->disk_threads_.has_value()) node->disk_threads_->Open();
   if (absl::Status status = node->Listen(); !status.ok()) return status;
   if (node->disk_threads_.has_value()) node->disk_threads_->Start();
@@ -104,9 +106,9 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config,
 }
 
 Node::Node(const NodeConfig& config, ByteSize limit, Disk disk, std::unique_ptr<HostMemory> memory,
-           std::unique_ptr<CallerResolver> callers)
+           std::unique_ptr<ServerSecurity> security)
     : config_(config),
-      callers_(std::move(callers)),
+      security_(std::move(security)),
       rpc_metrics_(&metrics_, &clock_),
       time_(&clock_, kTickAdvanceMax),
       disk_(std::move(disk)),
@@ -121,6 +123,10 @@ Node::Node(const NodeConfig& config, ByteSize limit, Disk disk, std::unique_ptr<
                                           StoreSignals(), ledger_.get())),
       in_flight_(AdmissionOptions(config), &clock_),
       node_metrics_(&metrics_, store_.get(), &counters_, &in_flight_),
+      security_errors_(
+          metrics_.AddCallback(CallbackKind::kCounter, "cairn_node_security_read_errors_total",
+                               "Polls of token or access files that could not be taken over.",
+                               [this] { return static_cast<double>(security_->read_errors()); })),
       request_memory_(MemoryOptions(config)),
       facts_({.node_id = config.node_id,
               .incarnation = random_.New<Incarnation>(),
@@ -175,7 +181,7 @@ CacheNodeService::Parts Node::ServiceParts() {
   CacheNodeService::Parts parts;
   parts.calls = &calls_;
   parts.store = store_.get();
-  parts.callers = callers_.get();
+  parts.callers = &security_->callers();
   parts.facts = &facts_;
   parts.metrics = &rpc_metrics_;
   parts.executor = &executor_;
@@ -207,7 +213,7 @@ GenericService::Parts Node::GenericParts() {
                  .in_flight = &in_flight_,
                  .bytes_landed = metrics_.AddCounter("cairn_node_write_bytes_total",
                                                      "Payload bytes that Write landed.")};
-  parts.callers = callers_.get();
+  parts.callers = &security_->callers();
   parts.facts = &facts_;
   parts.metrics = &rpc_metrics_;
   return parts;
@@ -222,7 +228,9 @@ absl::Status Node::Listen() {
   }
   RpcServer::Options options;
   options.listen_addresses = config_.listen;
-  options.insecure = config_.insecure;
+  options.credentials = security_->credentials();
+  options.insecure = config_.security.insecure;
+  options.insecure_anywhere = config_.security.insecure_anywhere;
   options.services = {RpcServer::Named<v1::CacheNode>(&service_)};
   options.generic = &generic_;
   options.configure = [this](grpc::ServerBuilder& builder) {

@@ -7,6 +7,7 @@
 // running calls, from one thread. Used by main and by tests in one process.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,7 +41,7 @@
 #include "common/base/random_source.h"
 #include "common/identity/block_hasher.h"
 #include "common/metrics/metrics.h"
-#include "common/rpc/caller_resolver.h"
+#include "common/security/server_security.h"
 #include "common/server/executor.h"
 #include "common/server/metrics_server.h"
 #include "common/server/periodic_thread.h"
@@ -58,12 +59,14 @@ class Node {
   // After the grace, calls have this long to hear their status.
   static constexpr absl::Duration kCutGrace = absl::Milliseconds(500);
 
-  // Validates, checks memory, opens the disk tier, takes the pool, listens. `callers` says who
-  // calls. `disk`, where it is given, is used in place of the tier in config.disk.dir, and
-  // borrowed.
+  // Gets lines for people; called on several threads.
+  using Log = std::function<void(absl::string_view line)>;
+
+  // Validates, checks memory, reads what says who may call, opens the disk tier, takes the pool,
+  // listens. `disk`, where it is given, is used in place of the tier in config.disk.dir, and
+  // borrowed. `log` may be null.
   static absl::StatusOr<std::unique_ptr<Node>> Start(const NodeConfig& config,
-                                                     std::unique_ptr<CallerResolver> callers,
-                                                     DiskTier* disk = nullptr);
+                                                     DiskTier* disk = nullptr, Log log = nullptr);
   ~Node();
 
   Node(const Node&) = delete;
@@ -90,7 +93,7 @@ class Node {
   };
 
   Node(const NodeConfig& config, ByteSize limit, Disk disk, std::unique_ptr<HostMemory> memory,
-       std::unique_ptr<CallerResolver> callers);
+       std::unique_ptr<ServerSecurity> security);
 
   BlockStore::Signals StoreSignals();
   void MakeDiskThreads();
@@ -104,7 +107,7 @@ class Node {
   void AwaitPinsReleased();
 
   const NodeConfig config_;
-  const std::unique_ptr<CallerResolver> callers_;
+  const std::unique_ptr<ServerSecurity> security_;
   SystemClock clock_;
   SecureRandom random_;
   Sha256BlockHasher hasher_;
@@ -124,6 +127,7 @@ class Node {
   InFlightBytes in_flight_;
   NodeMetrics node_metrics_;
   std::optional<DiskMetrics> disk_metrics_;
+  CallbackMetric security_errors_;
   RequestMemory request_memory_;
   NodeFacts facts_;
   FeedMessages feed_messages_;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cache_node/service/store_messages.h"
 #include "cache_node/store/scope_digest.h"
+#include "common/base/hex.h"
 #include "common/rpc/field_status.h"
 #include "common/rpc/id_conversion.h"
 #include "common/rpc/namespace_conversion.h"
@@ -14,6 +15,15 @@
 #include "common/wire/limits.h"
 
 namespace cairn::node {
+namespace {
+
+// As the store says it of a namespace that nobody registered.
+absl::Status UnknownNamespace(const Fingerprint& fingerprint) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("namespace ", ToHex(fingerprint.view()), " is not registered here"));
+}
+
+}  // namespace
 
 absl::Status NodeCalls::RegisterNamespace(const Caller& caller,
                                           const v1::RegisterNamespaceRequest& request,
@@ -30,13 +40,14 @@ absl::Status NodeCalls::RegisterNamespace(const Caller& caller,
   response->set_fingerprint(std::string(registered->fingerprint.view()));
   response->set_created(registered->created);
   response->set_block_bytes(registered->block_bytes);
+  response->set_tenant(caller.tenant);
   return absl::OkStatus();
 }
 
 absl::Status NodeCalls::RetireNamespace(const Caller& caller,
                                         const v1::RetireNamespaceRequest& request,
                                         v1::RetireNamespaceResponse* response) {
-  if (!caller.admin) {
+  if (!caller.Is(Role::kAdmin)) {
     return absl::PermissionDeniedError(
         absl::StrCat("retiring a namespace is an admin's; ", caller.id, " is none"));
   }
@@ -60,6 +71,7 @@ absl::Status NodeCalls::ClearScope(const Caller& caller, const v1::ClearScopeReq
   absl::StatusOr<std::string> tenant = TenantFor(caller, scope->tenant, TenantUse::kWrite);
   if (!tenant.ok()) return InField("scope", tenant.status());
   scope->tenant = *tenant;
+  if (!parts_.store->IsKnownTo(*tenant, *fingerprint)) return UnknownNamespace(*fingerprint);
   const absl::StatusOr<RemovedBlocks> removed =
       parts_.store->ClearScope(*tenant, *fingerprint, ScopeDigest(*scope));
   if (!removed.ok()) return removed.status();
@@ -80,7 +92,7 @@ absl::Status NodeCalls::Delete(const Caller& caller, const v1::DeleteRequest& re
   }
   if (absl::Status status = CheckNoDuplicates(*keys, "keys"); !status.ok()) return status;
   const absl::StatusOr<std::vector<bool>> removed =
-      parts_.store->Delete(caller.tenant, *fingerprint, *keys);
+      parts_.store->Delete(caller.tenant, KnownOrNone(caller.tenant, *fingerprint), *keys);
   if (!removed.ok()) return removed.status();
   for (const bool one : *removed) response->add_removed(one);
   return absl::OkStatus();
@@ -90,18 +102,20 @@ absl::Status NodeCalls::Describe(const Caller& caller, const v1::DescribeRequest
                                  v1::DescribeResponse* response) {
   parts_.facts->FillInfo(response->mutable_node());
   parts_.facts->FillLoad(response->mutable_load());
+  response->set_tenant(caller.tenant);
   for (const NamespaceStatus& status : parts_.store->Namespaces(caller.tenant)) {
     if (static_cast<size_t>(response->namespaces_size()) == kDescribedMax) break;
     ToMessage(status, response->add_namespaces());
   }
   for (const TenantStatus& status : parts_.store->Tenants()) {
-    if (!caller.admin && status.tenant != caller.tenant) continue;
+    if (!caller.Is(Role::kAdmin) && !caller.MayActFor(status.tenant)) continue;
     if (static_cast<size_t>(response->tenants_size()) == kDescribedMax) break;
     ToMessage(status, response->add_tenants());
   }
   for (const v1::MemoryTerm& term : parts_.facts->memory().terms) *response->add_memory() = term;
   response->set_memory_limit_bytes(parts_.facts->memory().limit_bytes);
-  if (request.shards()) {
+  // Sums over all tenants' keys.
+  if (request.shards() && (caller.Is(Role::kAdmin) || caller.Is(Role::kRouter))) {
     const std::vector<ShardSums> shards = parts_.store->Shards();
     for (size_t i = 0; i < shards.size(); ++i) {
       v1::ShardDigest* shard = response->add_shards();
@@ -114,6 +128,16 @@ absl::Status NodeCalls::Describe(const Caller& caller, const v1::DescribeRequest
   response->set_quarantined(parts_.counters->quarantined_blocks.load());
   response->set_pins(status.pins);
   return absl::OkStatus();
+}
+
+Fingerprint NodeCalls::KnownOrNone(absl::string_view tenant, const Fingerprint& fingerprint) const {
+  return parts_.store->IsKnownTo(tenant, fingerprint) ? fingerprint : Fingerprint();
+}
+
+const Namespace* NodeCalls::FindNamespace(absl::string_view tenant,
+                                          const Fingerprint& fingerprint) const {
+  if (!parts_.store->IsKnownTo(tenant, fingerprint)) return nullptr;
+  return parts_.store->FindNamespace(fingerprint);
 }
 
 absl::Status NodeCalls::DrainStatus() const {

@@ -51,7 +51,6 @@ class NodeCalls {
 
   // A lookup that may be tried again while it waits.
   struct PendingLookup {
-    Caller caller;
     LookupPlan plan;
     RequestMemory::Turn turn;
     HeldLease held;
@@ -100,6 +99,11 @@ class NodeCalls {
   };
 
   absl::Status DrainStatus() const;
+  // The same, or one that no namespace has: to a tenant that has no label for a namespace it is
+  // as unknown as one that nobody registered.
+  Fingerprint KnownOrNone(absl::string_view tenant, const Fingerprint& fingerprint) const;
+  // Null when it is not known to the tenant.
+  const Namespace* FindNamespace(absl::string_view tenant, const Fingerprint& fingerprint) const;
   LookupAnswer Probe(PendingLookup& lookup) const;
   absl::StatusOr<ReservePlan> MakePlan(const v1::ReserveRequest& request,
                                        const Caller& caller) const;

@@ -8,6 +8,7 @@
 #include "common/base/check.h"
 #include "common/rpc/field_status.h"
 #include "common/rpc/id_conversion.h"
+#include "common/rpc/prompt_tenant.h"
 #include "common/wire/limits.h"
 
 namespace cairn::node {
@@ -35,17 +36,19 @@ absl::StatusOr<std::optional<NodeCalls::PendingLookup>> NodeCalls::BeginLookup(
   }
   const absl::StatusOr<Fingerprint> fingerprint = FingerprintFromProto(request.fingerprint());
   if (!fingerprint.ok()) return fingerprint.status();
-  absl::StatusOr<LookupPlan> plan =
-      MakeLookupPlan(request, caller, parts_.store->FindNamespace(*fingerprint), *parts_.hasher);
+  const absl::StatusOr<std::string> tenant = TenantOfPrompts(
+      {request.prompts().data(), static_cast<size_t>(request.prompts_size())}, caller);
+  if (!tenant.ok()) return tenant.status();
+  absl::StatusOr<LookupPlan> plan = MakeLookupPlan(
+      request, caller, *tenant, FindNamespace(*tenant, *fingerprint), *parts_.hasher);
   if (!plan.ok()) return plan.status();
+  plan->fingerprint = KnownOrNone(*tenant, *fingerprint);
   const uint32_t readers = plan->query.lease.has_value() ? plan->query.lease->readers : 0;
-  PendingLookup lookup{.caller = caller,
-                       .plan = *std::move(plan),
-                       .turn = {},
-                       .held = HeldLease(parts_.store, caller.tenant, readers)};
+  PendingLookup lookup{
+      .plan = *std::move(plan), .turn = {}, .held = HeldLease(parts_.store, *tenant, readers)};
   if (request.has_lease()) {
-    absl::StatusOr<RequestMemory::Turn> turn =
-        parts_.memory->Begin(caller.id, request.request_id(), RequestHash("Lookup", request));
+    absl::StatusOr<RequestMemory::Turn> turn = parts_.memory->Begin(
+        RequestOwnerOf(caller, *tenant), request.request_id(), RequestHash("Lookup", request));
     if (!turn.ok()) return turn.status();
     if (turn->answer().has_value()) {
       CAIRN_CHECK(response->ParseFromString(*turn->answer()));
@@ -64,7 +67,7 @@ bool NodeCalls::TryLookup(PendingLookup& lookup, bool last, v1::LookupResponse* 
   LookupQuery& query = lookup.plan.query;
   query.resume = lookup.held.id();
   const LookupAnswer answer =
-      parts_.store->Lookup(lookup.caller.tenant, lookup.plan.fingerprint, query);
+      parts_.store->Lookup(lookup.plan.tenant, lookup.plan.fingerprint, query);
   lookup.held.Hold(answer.lease);
   ToMessage(answer, response);
   lookup.turn.Remember(response->SerializeAsString());
@@ -82,7 +85,7 @@ LookupAnswer NodeCalls::Probe(PendingLookup& lookup) const {
   if (!parts_.disk) query.lease.reset();
   query.hold_pending = query.lease.has_value();
   query.resume = lookup.held.id();
-  LookupAnswer answer = parts_.store->Lookup(lookup.caller.tenant, lookup.plan.fingerprint, query);
+  LookupAnswer answer = parts_.store->Lookup(lookup.plan.tenant, lookup.plan.fingerprint, query);
   lookup.held.Hold(answer.lease);
   query.hold_pending = false;
   query.counted = true;
@@ -156,8 +159,8 @@ absl::Status NodeCalls::ReportMismatch(const Caller& caller,
   if (!fingerprint.ok()) return fingerprint.status();
   const absl::StatusOr<NamedSegment> segment = SegmentFromProto(request.segment());
   if (!segment.ok()) return InField("segment", segment.status());
-  const absl::StatusOr<bool> confirmed =
-      parts_.store->ReportMismatch(caller.tenant, *fingerprint, segment->key, segment->segment);
+  const absl::StatusOr<bool> confirmed = parts_.store->ReportMismatch(
+      caller.tenant, KnownOrNone(caller.tenant, *fingerprint), segment->key, segment->segment);
   if (!confirmed.ok()) return confirmed.status();
   response->set_confirmed(*confirmed);
   return absl::OkStatus();

@@ -70,8 +70,8 @@ absl::Status NodeCalls::Reserve(const Caller& caller, const v1::ReserveRequest& 
   if (absl::Status status = DrainStatus(); !status.ok()) return status;
   const absl::StatusOr<ReservePlan> plan = MakePlan(request, caller);
   if (!plan.ok()) return plan.status();
-  absl::StatusOr<RequestMemory::Turn> turn =
-      parts_.memory->Begin(caller.id, request.request_id(), RequestHash("Reserve", request));
+  absl::StatusOr<RequestMemory::Turn> turn = parts_.memory->Begin(
+      RequestOwnerOf(caller, plan->tenant), request.request_id(), RequestHash("Reserve", request));
   if (!turn.ok()) return turn.status();
   if (turn->answer().has_value()) {
     CAIRN_CHECK(response->ParseFromString(*turn->answer()));
@@ -118,7 +118,7 @@ absl::StatusOr<NodeCalls::ReservePlan> NodeCalls::MakePlan(const v1::ReserveRequ
   fields.external_ids = *external_ids;
   fields.ttl = absl::Milliseconds(request.ttl_ms());
 
-  const Namespace* const name_space = parts_.store->FindNamespace(plan.fingerprint);
+  const Namespace* const name_space = FindNamespace(plan.tenant, plan.fingerprint);
   if (name_space == nullptr) {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat("namespace ", ToHex(plan.fingerprint.view()),

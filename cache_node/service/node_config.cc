@@ -29,11 +29,12 @@ void CheckNames(const NodeConfig& config, ConfigErrors& errors) {
   }
   RpcServer::Options server;
   server.listen_addresses = config.listen;
-  server.insecure = config.insecure;
+  server.has_credentials = config.security.has_tls();
+  server.insecure = config.security.insecure;
+  server.insecure_anywhere = config.security.insecure_anywhere;
   errors.Add(RpcServer::Validate(server));
-  if (!config.metrics_listen.empty()) {
-    errors.CheckListenAddress("metrics-listen", config.metrics_listen);
-  }
+  config.security.Check(errors);
+  config.security.CheckMetricsAddress("metrics-listen", config.metrics_listen, errors);
 }
 
 void CheckMemory(const NodeConfig& config, ConfigErrors& errors) {

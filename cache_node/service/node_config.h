@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "cache_node/service/disk_config.h"
 #include "cache_node/service/node_facts.h"
+#include "common/security/server_security.h"
 #include "common/server/byte_size.h"
 #include "common/server/memory_sum.h"
 
@@ -19,7 +20,7 @@ namespace cairn::node {
 
 struct NodeConfig {
   std::vector<std::string> listen = {"127.0.0.1:7070"};
-  bool insecure = false;
+  ServerSecurityConfig security;
   std::string metrics_listen = "127.0.0.1:7071";  // Empty: no metrics are served.
 
   std::string node_id;

@@ -8,8 +8,18 @@
 #include "cache_node/store/store_state.h"
 #include "common/base/check.h"
 #include "common/identity/frame.h"
+#include "common/rpc/caller_identity.h"
 
 namespace cairn::node {
+namespace {
+
+bool HasLabelOf(const NamespaceRecord& record, absl::string_view tenant) {
+  const auto first = record.labels.lower_bound({std::string(tenant), ""});
+  return first != record.labels.end() && first->first == tenant;
+}
+
+}  // namespace
+
 BlockStore::BlockStore(const Options& options, const GuardedTime* time, RandomSource* random,
                        StoreCounters* counters, std::unique_ptr<HostMemory> memory,
                        std::unique_ptr<EvictionPolicyFactory> policies, Signals signals,
@@ -93,6 +103,12 @@ const Namespace* BlockStore::FindNamespace(const Fingerprint& fingerprint) const
 void BlockStore::SetQuotas(TenantQuotas quotas) {
   Section section(this);
   state_->ledger.SetQuotas(std::move(quotas));
+}
+
+bool BlockStore::IsKnownTo(absl::string_view tenant, const Fingerprint& fingerprint) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const NamespaceRecord* record = state_->namespaces.FindLive(fingerprint);
+  return record != nullptr && (HasLabelOf(*record, tenant) || HasLabelOf(*record, kPublicTenant));
 }
 
 void BlockStore::Tick() {

@@ -100,6 +100,8 @@ class BlockStore {
   // valid for the store's life.
   const PayloadMap* FindPayloadMap(const Fingerprint& fingerprint) const;
   const Namespace* FindNamespace(const Fingerprint& fingerprint) const;
+  // Whether the tenant, or the public one, has a label for the namespace: to others it is unknown.
+  bool IsKnownTo(absl::string_view tenant, const Fingerprint& fingerprint) const;
   // Fences (durably first, where there is a disk tier: the ledger's error, and nothing has
   // changed), then removes in steps; returns when all is removed.
   absl::StatusOr<RemovedBlocks> RetireNamespace(const Fingerprint& fingerprint);

@@ -186,6 +186,12 @@ absl::Status BlockMirror::ApplyHeartbeat(const v1::Heartbeat& heartbeat, absl::T
   }
   load_ = heartbeat.load();
   node_->set_drain_state(heartbeat.drain_state());
+  if (heartbeat.partial()) {  // There is nothing to compare with.
+    for (Shard& shard : shards_) {
+      shard.agreed = shard.started && !shard.broken && !shard.snapshot_open;
+    }
+    return absl::OkStatus();
+  }
   std::vector<bool> named(shards_.size());
   for (const v1::ShardDigest& digest : heartbeat.shards()) {
     if (absl::Status status = CompareDigest(digest, now); !status.ok()) return status;

@@ -73,7 +73,8 @@ class BlockMirror {
 
   // Every shard's snapshot is in and no gap is open.
   bool AllShardsIn() const;
-  // AllShardsIn, and the last heartbeat's digests agreed for every shard it could be compared with.
+  // AllShardsIn, and the last heartbeat's digests agreed for every shard it could be compared with
+  // (none, for a watcher that is shown some tenants only).
   bool Exact() const;
 
   // Nothing before the first message.

@@ -58,9 +58,9 @@ v1::GetRequest MakeRequest(const NamespaceHandle& name_space, const GetOptions& 
 
 // One attempt: sends the request and feeds what comes to `received`, until the end or the first
 // break of the contract.
-absl::Status Fetch(grpc::GenericStub* stub, const v1::GetRequest& request, absl::Duration remaining,
+absl::Status Fetch(NodeLink* link, const v1::GetRequest& request, absl::Duration remaining,
                    ReceivedBlocks* received) {
-  RawCall call(stub, kGetMethod, remaining);
+  RawCall call(link->NextData(), kGetMethod, remaining, link->options().metadata);
   absl::Status broken;
   call.BeginWrite(EncodeMessage(request), /*last=*/true);
   call.BeginRead();
@@ -107,8 +107,8 @@ GetResult BlockReader::Get(const NamespaceHandle& name_space, absl::Span<const B
         link_->DataTimeout(options.timeout), {}, [&](const CallRunner::Attempt& attempt) {
           const std::vector<size_t> blocks = received.BeginAttempt();
           if (blocks.empty()) return absl::OkStatus();
-          return Fetch(link_->NextData(), MakeRequest(name_space, options, keys, blocks),
-                       attempt.remaining, &received);
+          return Fetch(link_, MakeRequest(name_space, options, keys, blocks), attempt.remaining,
+                       &received);
         });
   }
   GetResult result = received.Finish(std::move(status));

@@ -26,8 +26,9 @@ gpr_timespec DeadlineAfter(absl::Duration timeout) {
 
 }  // namespace
 
-BlockWatcher::BlockWatcher(v1::CacheNode::Stub* stub)
-    : call_(stub->PrepareAsyncWatchBlocks(&context_, &queue_)) {
+BlockWatcher::BlockWatcher(v1::CacheNode::Stub* stub, const CallMetadata* metadata) {
+  if (metadata != nullptr) metadata->AddTo(&context_);
+  call_ = stub->PrepareAsyncWatchBlocks(&context_, &queue_);
   call_->StartCall(Tag(kStartTag));
 }
 

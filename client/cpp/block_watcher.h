@@ -16,13 +16,14 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "cairn/v1/cache_node.grpc.pb.h"
+#include "common/security/call_metadata.h"
 
 namespace cairn {
 
 class BlockWatcher {
  public:
-  // For the client: opens a feed of all shards.
-  explicit BlockWatcher(v1::CacheNode::Stub* stub);
+  // For the client: opens a feed of all shards. `metadata`, where not null, goes along.
+  explicit BlockWatcher(v1::CacheNode::Stub* stub, const CallMetadata* metadata = nullptr);
   // Ends the feed.
   ~BlockWatcher();
 

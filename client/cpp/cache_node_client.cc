@@ -37,6 +37,7 @@ absl::StatusOr<NamespaceHandle> CacheNodeClient::RegisterNamespace(const std::st
         ToHex(handle->fingerprint().view()), " and ", handle->block_bytes(),
         ": they are of versions that do not fit"));
   }
+  handle->set_tenant(response.tenant());
   return handle;
 }
 
@@ -147,7 +148,7 @@ absl::StatusOr<std::vector<bool>> CacheNodeClient::Delete(const Fingerprint& fin
 }
 
 std::unique_ptr<BlockWatcher> CacheNodeClient::WatchBlocks() {
-  return std::make_unique<BlockWatcher>(link_.feed());
+  return std::make_unique<BlockWatcher>(link_.feed(), link_.options().metadata);
 }
 
 absl::StatusOr<v1::DescribeResponse> CacheNodeClient::Describe(bool with_shards) {

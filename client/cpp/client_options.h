@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "client/cpp/retry_policy.h"
 #include "common/rpc/channel_options.h"
+#include "common/security/call_metadata.h"
 
 namespace cairn {
 
@@ -21,6 +22,8 @@ struct ClientOptions {
   std::string target = "127.0.0.1:7070";
   // Null: no TLS, for nodes on loopback that were told to be insecure. (gRPC shares credentials.)
   std::shared_ptr<grpc::ChannelCredentials> credentials;
+  // What each call sends along to say who makes it; borrowed; null: nothing.
+  const CallMetadata* metadata = nullptr;
   // Connections for payload, beside one for small calls and one for the feed, so that a lookup does
   // not queue behind megabytes. 1 to kDataChannelsMax.
   uint32_t data_channels = 2;

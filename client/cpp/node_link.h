@@ -46,6 +46,7 @@ class NodeLink {
   absl::Status CallOnce(Method<Request, Response> method, const Request& request,
                         absl::Duration remaining, Response* response) const {
     grpc::ClientContext context;
+    if (options_.metadata != nullptr) options_.metadata->AddTo(&context);
     SetDeadline(remaining, &context);
     return FromGrpcStatus((control_.get()->*method)(&context, request, response));
   }

@@ -9,10 +9,14 @@ namespace cairn {
 absl::StatusOr<Prompt> Prompt::Make(const BlockHasher& hasher, const NamespaceHandle& name_space,
                                     absl::Span<const Region> regions, const ExtrasByBlock& extras) {
   const KeyRules& rules = name_space.key_rules();
-  absl::StatusOr<std::vector<BlockKey>> keys = PromptKeys(hasher, rules, regions, extras);
-  if (!keys.ok()) return keys.status();
   Prompt prompt;
   prompt.regions_.assign(regions.begin(), regions.end());
+  for (Region& region : prompt.regions_) {
+    // As the node resolves it: its keys would not be these otherwise.
+    if (region.scope.tenant.empty()) region.scope.tenant = name_space.tenant();
+  }
+  absl::StatusOr<std::vector<BlockKey>> keys = PromptKeys(hasher, rules, prompt.regions_, extras);
+  if (!keys.ok()) return keys.status();
   prompt.extras_ = extras;
   prompt.keys_ = *std::move(keys);
   size_t block = 0;

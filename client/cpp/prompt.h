@@ -18,7 +18,8 @@ namespace cairn {
 
 class Prompt {
  public:
-  // As PromptKeys (key_chain.h) when a rule about regions, tokens or extras is broken.
+  // A scope without a tenant takes the namespace's. As PromptKeys (key_chain.h) when a rule about
+  // regions, tokens or extras is broken.
   static absl::StatusOr<Prompt> Make(const BlockHasher& hasher, const NamespaceHandle& name_space,
                                      absl::Span<const Region> regions,
                                      const ExtrasByBlock& extras = {});

@@ -16,7 +16,9 @@ constexpr intptr_t kFinishTag = 4;
 
 }  // namespace
 
-RawCall::RawCall(grpc::GenericStub* stub, const std::string& method, absl::Duration timeout) {
+RawCall::RawCall(grpc::GenericStub* stub, const std::string& method, absl::Duration timeout,
+                 const CallMetadata* metadata) {
+  if (metadata != nullptr) metadata->AddTo(&context_);
   SetDeadline(timeout, &context_);
   call_ = stub->PrepareCall(&context_, method, &queue_);
   call_->StartCall(Tag(kStartTag));

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/security/call_metadata.h"
 
 namespace cairn {
 
@@ -28,7 +29,9 @@ class RawCall {
   };
 
   // Starts the call. `method` as in "/cairn.v1.CacheNode/Get".
-  RawCall(grpc::GenericStub* stub, const std::string& method, absl::Duration timeout);
+  // `metadata`, where not null, goes along.
+  RawCall(grpc::GenericStub* stub, const std::string& method, absl::Duration timeout,
+          const CallMetadata* metadata);
   ~RawCall();
 
   RawCall(const RawCall&) = delete;

@@ -149,6 +149,7 @@ absl::Status RouterClient::Call(Method<Request, Response> method, const Request&
   if (timeout <= absl::ZeroDuration()) timeout = options_.timeout;
   return runner_.Run(timeout, {.idempotent = true}, [&](const CallRunner::Attempt& attempt) {
     grpc::ClientContext context;
+    if (options_.metadata != nullptr) options_.metadata->AddTo(&context);
     SetDeadline(attempt.remaining, &context);
     return FromGrpcStatus((stub_.get()->*method)(&context, request, response));
   });

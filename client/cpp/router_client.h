@@ -27,6 +27,7 @@
 #include "client/cpp/retry_policy.h"
 #include "client/cpp/route_types.h"
 #include "common/rpc/channel_options.h"
+#include "common/security/call_metadata.h"
 
 namespace cairn {
 
@@ -35,6 +36,8 @@ struct RouterClientOptions {
   std::string target = "127.0.0.1:7080";
   // Null: no TLS, for routers on loopback that were told to be insecure. (gRPC shares credentials.)
   std::shared_ptr<grpc::ChannelCredentials> credentials;
+  // As in ClientOptions.
+  const CallMetadata* metadata = nullptr;
   // Deadline of calls that are not given one of their own.
   absl::Duration timeout = absl::Seconds(5);
   RetryOptions retry;

@@ -101,8 +101,7 @@ absl::StatusOr<WriteResult> WriteSession::Write(absl::Span<const uint32_t> block
   const absl::Status status = link_->runner().Run(
       link_->DataTimeout(options.timeout), rules, [&](const CallRunner::Attempt& attempt) {
         FramePacker packer(&*selection, *named, source, first);
-        WriteStream stream(link_->NextData(), *reservation_.token, attempt.remaining, &packer,
-                           link_->frame_buffers());
+        WriteStream stream(link_, *reservation_.token, attempt.remaining, &packer);
         absl::Status ran = stream.Run();
         RememberWritten(packer, *selection, *named, first, stream, &result);
         first = stream.items_answered();

@@ -25,12 +25,12 @@ absl::Status StatusOfPieceError(const v1::PieceError& error) {
       error.message());
 }
 
-WriteStream::WriteStream(grpc::GenericStub* stub, const TokenId& token, absl::Duration timeout,
-                         FramePacker* packer, std::shared_ptr<FrameBuffers> buffers)
+WriteStream::WriteStream(NodeLink* link, const TokenId& token, absl::Duration timeout,
+                         FramePacker* packer)
     : packer_(packer),
       token_(token),
-      buffers_(std::move(buffers)),
-      call_(stub, kWriteMethod, timeout),
+      buffers_(link->frame_buffers()),
+      call_(link->NextData(), kWriteMethod, timeout, link->options().metadata),
       items_answered_(packer->items_packed()),
       refused_(packer->item_count()) {}
 

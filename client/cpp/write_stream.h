@@ -9,8 +9,6 @@
 // in errors() and ends nothing. It does not repeat: who owns the token knows what is still missing.
 #pragma once
 
-#include <grpcpp/generic/generic_stub.h>
-
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -22,6 +20,7 @@
 #include "cairn/v1/write.pb.h"
 #include "client/cpp/frame_buffers.h"
 #include "client/cpp/frame_packer.h"
+#include "client/cpp/node_link.h"
 #include "client/cpp/raw_call.h"
 #include "common/base/bytes16.h"
 
@@ -46,8 +45,7 @@ inline constexpr size_t kSegmentErrorsMax = 256;
 class WriteStream {
  public:
   // Borrows the packer; starts the call.
-  WriteStream(grpc::GenericStub* stub, const TokenId& token, absl::Duration timeout,
-              FramePacker* packer, std::shared_ptr<FrameBuffers> buffers);
+  WriteStream(NodeLink* link, const TokenId& token, absl::Duration timeout, FramePacker* packer);
 
   // Sends what the packer has and waits for the end. OK: each item was answered; see errors(). To
   // be called once.

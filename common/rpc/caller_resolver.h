@@ -4,6 +4,7 @@
 #include <grpcpp/server_context.h>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/rpc/caller_identity.h"
 
 namespace cairn {
@@ -12,14 +13,19 @@ class CallerResolver {
  public:
   virtual ~CallerResolver() = default;
 
-  // UNAUTHENTICATED when the call proves no identity. Must not block: it runs on gRPC's threads.
-  virtual absl::StatusOr<Caller> Resolve(const grpc::ServerContextBase& context) const = 0;
+  // Who makes this call of `method`, as in "CacheNode/Lookup". UNAUTHENTICATED when the call proves
+  // no identity, PERMISSION_DENIED when it may not make it. Must not block: it runs on gRPC's
+  // threads.
+  virtual absl::StatusOr<Caller> Resolve(const grpc::ServerContextBase& context,
+                                         absl::string_view method) const = 0;
 };
 
-// For servers that were told to be insecure, on loopback: everyone is one admin of tenant `public`.
+// For servers that were told to be insecure: everyone is one caller with every role, of tenant
+// `public`.
 class InsecureCallerResolver final : public CallerResolver {
  public:
-  absl::StatusOr<Caller> Resolve(const grpc::ServerContextBase& context) const override;
+  absl::StatusOr<Caller> Resolve(const grpc::ServerContextBase& context,
+                                 absl::string_view method) const override;
 };
 
 }  // namespace cairn

@@ -3,6 +3,8 @@
 
 #include <grpcpp/support/channel_arguments.h>
 
+#include <string>
+
 #include "absl/time/time.h"
 #include "common/wire/limits.h"
 
@@ -18,6 +20,8 @@ struct ChannelOptions {
   absl::Duration keepalive_timeout = absl::Seconds(10);
   absl::Duration reconnect_backoff_initial = absl::Milliseconds(100);
   absl::Duration reconnect_backoff_max = absl::Seconds(2);
+  // With TLS: the name that the server's certificate must have; empty: the host connected to.
+  std::string tls_name;
 };
 
 // Arguments for grpc::CreateCustomChannel. Each channel has its own connection; no proxy from the

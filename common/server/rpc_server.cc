@@ -18,16 +18,19 @@ namespace {
 constexpr int kSyncThreadsMax = 8;
 
 absl::Status CheckInsecure(const RpcServer::Options& options, const ListenAddress& address) {
+  if (options.credentials != nullptr || options.has_credentials) return absl::OkStatus();
   if (!options.insecure) {
     return absl::InvalidArgumentError(
         absl::StrCat("--", options.listen_flag, "=", address.ToString(),
-                     ": no credentials are configured; say --", options.insecure_flag,
-                     " to serve plain text, on loopback only"));
+                     ": no credentials are configured; give --tls-cert and --tls-key, or say --",
+                     options.insecure_flag, " to serve plain text, on loopback only"));
   }
-  if (!address.IsLoopback()) {
+  if (!address.IsLoopback() && !options.insecure_anywhere) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--", options.listen_flag, "=", address.ToString(), ": --", options.insecure_flag,
-        " serves loopback only; listen on 127.0.0.1, [::1] or unix:/path"));
+        " serves loopback only; listen on 127.0.0.1, [::1] or unix:/path, give --tls-cert and "
+        "--tls-key, or insist with --",
+        options.insecure_flag, "-anywhere"));
   }
   return absl::OkStatus();
 }
@@ -94,8 +97,9 @@ absl::Status RpcServer::Listen() {
   if (options_.generic != nullptr) builder.RegisterCallbackGenericService(options_.generic);
   std::vector<int> ports(addresses_.size(), 0);
   for (size_t i = 0; i < addresses_.size(); ++i) {
-    builder.AddListeningPort(addresses_[i].ToString(), grpc::InsecureServerCredentials(),
-                             &ports[i]);
+    builder.AddListeningPort(
+        addresses_[i].ToString(),
+        options_.credentials ? options_.credentials : grpc::InsecureServerCredentials(), &ports[i]);
   }
   server_ = builder.BuildAndStart();
   for (size_t i = 0; i < addresses_.size(); ++i) {

@@ -35,8 +35,13 @@ class RpcServer {
   struct Options {
     // As ListenAddress parses them; port 0 takes a free one.
     std::vector<std::string> listen_addresses;
-    // Plain text without authentication: only for addresses that IsLoopback().
+    // Serves TLS with these; null: plain text. (gRPC shares credentials.)
+    std::shared_ptr<grpc::ServerCredentials> credentials;
+    // For Validate, which needs no credentials yet: there will be some.
+    bool has_credentials = false;
+    // Plain text: only for addresses that IsLoopback(), unless `insecure_anywhere`.
     bool insecure = false;
+    bool insecure_anywhere = false;
     // What the flags are called in messages, without dashes.
     std::string listen_flag = "listen";
     std::string insecure_flag = "insecure";
@@ -56,7 +61,8 @@ class RpcServer {
     return {Generated::service_full_name(), service};
   }
 
-  // Checks what needs no listening: addresses, and that `insecure` is said and stays on loopback.
+  // Checks what needs no listening: addresses, and that plain text is asked for and stays on
+  // loopback.
   // INVALID_ARGUMENT naming flag, value and what to do.
   static absl::Status Validate(const Options& options);
 

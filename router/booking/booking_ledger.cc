@@ -76,6 +76,11 @@ std::optional<ReplicaId> BookingLedger::ReplicaOf(const BookingId& booking) cons
   return found->second.replica;
 }
 
+bool BookingLedger::BelongsTo(const BookingId& booking, uint64_t owner) const {
+  const auto found = entries_.find(booking);
+  return found != entries_.end() && found->second.booking.owner == owner;
+}
+
 ReplicaLoad BookingLedger::LoadOf(ReplicaId replica) const {
   const auto found = accounts_.find(replica);
   return found == accounts_.end() ? ReplicaLoad{} : found->second.load;

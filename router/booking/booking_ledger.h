@@ -43,6 +43,8 @@ struct Booking {
   uint64_t output_tokens = 0;
   // In the answer's order; the booking stands for the first. Not empty.
   std::vector<Predicted> predicted;
+  // Stands for the tenant that it was made for.
+  uint64_t owner = 0;
 };
 
 enum class OutcomePhase { kFirstToken, kEnd };
@@ -91,6 +93,8 @@ class BookingLedger {
 
   // Who carries the booking's load; nothing when that is nobody or the booking is not known.
   std::optional<ReplicaId> ReplicaOf(const BookingId& booking) const;
+  // False also when the booking is not known.
+  bool BelongsTo(const BookingId& booking, uint64_t owner) const;
   ReplicaLoad LoadOf(ReplicaId replica) const;
   double PrefillTokensPerSecond(ReplicaId replica) const;
   const Staleness* StalenessOf(ReplicaId replica) const;

@@ -126,7 +126,10 @@ absl::StatusOr<bool> RouterCore::ReportOutcome(const OutcomeReport& report) {
     return false;
   }
   Outcome outcome;
-  outcome.booking = report.booking;
+  const bool foreign =
+      report.tenant.has_value() && !ledger_.BelongsTo(report.booking, absl::HashOf(*report.tenant));
+  outcome.booking = foreign ? BookingId() : report.booking;  // Which never is one.
+
   outcome.phase = report.phase;
   outcome.cached_tokens = report.cached_tokens;
   outcome.computed_tokens = report.computed_tokens;
@@ -135,13 +138,13 @@ absl::StatusOr<bool> RouterCore::ReportOutcome(const OutcomeReport& report) {
     outcome.replica = registry_.FindReplica(report.worker_address);
     outcome.elsewhere = !outcome.replica.has_value();
   }
-  const std::optional<ReplicaId> booked = ledger_.ReplicaOf(report.booking);
+  const std::optional<ReplicaId> booked = ledger_.ReplicaOf(outcome.booking);
   const bool moved =
       booked.has_value() && !report.worker_address.empty() && outcome.replica != booked;
   if (!ledger_.Report(outcome, now)) return false;
   const bool ended = report.phase == OutcomePhase::kEnd;
   const bool written = report.cached_tokens + report.computed_tokens > 0;
-  if (moved || ended) speculative_.End(report.booking, written && !moved, now);
+  if (moved || ended) speculative_.End(outcome.booking, written && !moved, now);
   return true;
 }
 

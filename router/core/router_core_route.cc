@@ -172,7 +172,10 @@ absl::StatusOr<RouteAnswer> RouterCore::RouteAnew(const RouteQuery& query, uint6
   ranked.resize(std::min(ranked.size(), options_.replicas_per_answer_max));
   RouteAnswer answer;
   answer.degraded = matches.block_tokens == 0 || !AnyHolderIn(now);
-  Booking booking = {prompt_tokens, query.output_tokens, {}};
+  Booking booking;
+  booking.prompt_tokens = prompt_tokens;
+  booking.output_tokens = query.output_tokens;
+  booking.owner = absl::HashOf(query.tenant);
   for (const RankedChoice& choice : ranked) {
     const Candidate& candidate = candidates[choice.replica];
     const ReplicaView& view = snapshot.replicas[choice.replica];

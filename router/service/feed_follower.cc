@@ -64,9 +64,11 @@ void FeedFollower::Run() {
 absl::Status FeedFollower::Follow() {
   // A channel of its own each time: an old one would sit out a backoff of its own first.
   const std::unique_ptr<v1::CacheNode::Stub> stub =
-      v1::CacheNode::NewStub(grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(),
-                                                       MakeChannelArguments(options_.channel)));
-  BlockWatcher watcher(stub.get());
+      v1::CacheNode::NewStub(grpc::CreateCustomChannel(
+          address_,
+          options_.credentials ? options_.credentials : grpc::InsecureChannelCredentials(),
+          MakeChannelArguments(options_.channel)));
+  BlockWatcher watcher(stub.get(), options_.metadata);
   absl::Duration silence;
   while (!stop_.WaitFor(absl::ZeroDuration())) {
     const absl::StatusOr<std::optional<v1::WatchBlocksResponse>> message = watcher.Next(kPoll);

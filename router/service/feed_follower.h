@@ -6,8 +6,11 @@
 // Thread-safe. Borrows its parts, which must outlive it.
 #pragma once
 
+#include <grpcpp/security/credentials.h>
+
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -19,6 +22,7 @@
 #include "common/base/clock.h"
 #include "common/base/random_source.h"
 #include "common/rpc/channel_options.h"
+#include "common/security/call_metadata.h"
 #include "common/server/wake_event.h"
 #include "router/core/router_core.h"
 #include "router/ids.h"
@@ -38,6 +42,10 @@ class FeedFollower {
     // word. Counted in polls, so that a process that was stopped cuts nothing.
     absl::Duration silence_max = absl::Seconds(10);
     ChannelOptions channel;
+    // Null: plain text. (gRPC shares credentials.)
+    std::shared_ptr<grpc::ChannelCredentials> credentials;
+    // What each feed sends along to say who follows; borrowed; null: nothing.
+    const CallMetadata* metadata = nullptr;
   };
 
   struct Parts {

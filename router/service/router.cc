@@ -37,29 +37,43 @@ std::unique_ptr<RouterCore> MakeCore(const RouterConfig& config, const Clock* cl
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Router>> Router::Start(const RouterConfig& config,
-                                                      std::unique_ptr<CallerResolver> callers,
-                                                      Log log) {
+absl::StatusOr<std::unique_ptr<Router>> Router::Start(const RouterConfig& config, Log log) {
   KeepGrpc();
   if (absl::Status status = config.Validate(); !status.ok()) return status;
   if (absl::Status status = MemoryLimitOf(config, "/").status(); !status.ok()) return status;
-  std::unique_ptr<Router> router(new Router(config, std::move(callers)));
+  absl::StatusOr<std::unique_ptr<ServerSecurity>> security =
+      ServerSecurity::Open(config.security, log);
+  if (!security.ok()) return security.status();
+  absl::StatusOr<std::unique_ptr<ClientSecurity>> node_security =
+      ClientSecurity::Open(config.node_security, "node-", log);
+  if (!node_security.ok()) return node_security.status();
+  std::unique_ptr<Router> router(
+      new Router(config, *std::move(security), *std::move(node_security)));
   router->Follow(log);
   if (absl::Status status = router->Listen(); !status.ok()) return status;
   return router;
 }
 
-Router::Router(const RouterConfig& config, std::unique_ptr<CallerResolver> callers)
+Router::Router(const RouterConfig& config, std::unique_ptr<ServerSecurity> security,
+               std::unique_ptr<ClientSecurity> node_security)
     : config_(config),
-      callers_(std::move(callers)),
+      security_(std::move(security)),
+      node_security_(std::move(node_security)),
       call_metrics_("cairn_router", kRouterMethodNames, &metrics_, &clock_),
       core_(MakeCore(config, &clock_, &random_)),
       calls_({.core = core_.get(), .hasher = &hasher_, .followers = &followers_}),
-      service_({.calls = &calls_, .callers = callers_.get(), .metrics = &call_metrics_}) {}
+      service_({.calls = &calls_, .callers = &security_->callers(), .metrics = &call_metrics_}),
+      security_errors_(
+          metrics_.AddCallback(CallbackKind::kCounter, "cairn_router_security_read_errors_total",
+                               "Polls of token or access files that could not be taken over.",
+                               [this] { return static_cast<double>(security_->read_errors()); })) {}
 
 void Router::Follow(const Log& log) {
   FeedFollower::Options options;
   options.silence_max = config_.feed_silence;
+  options.channel.tls_name = config_.node_tls_name;
+  options.credentials = node_security_->credentials();
+  options.metadata = node_security_->metadata();
   for (size_t i = 0; i < config_.nodes.size(); ++i) {
     followers_.push_back(std::make_unique<FeedFollower>(
         static_cast<HolderIndex>(i), config_.nodes[i], options,
@@ -78,7 +92,9 @@ absl::Status Router::Listen() {
   }
   RpcServer::Options options;
   options.listen_addresses = config_.listen;
-  options.insecure = config_.insecure;
+  options.credentials = security_->credentials();
+  options.insecure = config_.security.insecure;
+  options.insecure_anywhere = config_.security.insecure_anywhere;
   options.services = {RpcServer::Named<v1::Router>(&service_)};
   options.configure = [this](grpc::ServerBuilder& builder) {
     ApplyServerOptions({}, &builder);

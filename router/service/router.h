@@ -43,10 +43,9 @@ class Router {
   // Gets lines for people about feeds that begin and end; called on several threads.
   using Log = std::function<void(absl::string_view line)>;
 
-  // Validates, checks memory, listens, follows the nodes. `callers` says who calls; `log` may be
-  // null.
+  // Validates, checks memory, reads what says who may call, listens, follows the nodes. `log` may
+  // be null.
   static absl::StatusOr<std::unique_ptr<Router>> Start(const RouterConfig& config,
-                                                       std::unique_ptr<CallerResolver> callers,
                                                        Log log = nullptr);
   ~Router();
 
@@ -64,14 +63,16 @@ class Router {
   void Drain();
 
  private:
-  Router(const RouterConfig& config, std::unique_ptr<CallerResolver> callers);
+  Router(const RouterConfig& config, std::unique_ptr<ServerSecurity> security,
+         std::unique_ptr<ClientSecurity> node_security);
 
   absl::Status Listen();
   void Follow(const Log& log);
   void Tick();
 
   const RouterConfig config_;
-  const std::unique_ptr<CallerResolver> callers_;
+  const std::unique_ptr<ServerSecurity> security_;
+  const std::unique_ptr<ClientSecurity> node_security_;
   SystemClock clock_;
   SecureRandom random_;
   Sha256BlockHasher hasher_;
@@ -82,6 +83,7 @@ class Router {
   RouterCalls calls_;
   RouterService service_;
   std::optional<RouterMetrics> router_metrics_;
+  CallbackMetric security_errors_;
   std::unique_ptr<MetricsServer> metrics_server_;
   std::unique_ptr<RpcServer> server_;
   std::optional<PeriodicThread> ticker_;

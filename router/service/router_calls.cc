@@ -10,6 +10,7 @@
 #include "common/rpc/field_status.h"
 #include "common/rpc/id_conversion.h"
 #include "common/rpc/prompt_conversion.h"
+#include "common/rpc/prompt_tenant.h"
 #include "common/wire/limits.h"
 #include "router/service/router_messages.h"
 
@@ -49,14 +50,18 @@ absl::StatusOr<OutcomePhase> PhaseFromProto(v1::OutcomePhase phase) {
 absl::StatusOr<RouterCalls::HashedPrompt> RouterCalls::KeysOf(const Caller& caller,
                                                               const Fingerprint& fingerprint,
                                                               const v1::Prompt& prompt) const {
+  const v1::Prompt* const prompts[] = {&prompt};
+  absl::StatusOr<std::string> tenant = TenantOfPrompts(prompts, caller);
+  if (!tenant.ok()) return InField("prompt", tenant.status());
   absl::StatusOr<PromptFields> fields = PromptFromProto(prompt);
   if (!fields.ok()) return InField("prompt", fields.status());
   HashedPrompt result;
+  result.tenant = *tenant;
   result.keys = std::move(fields->keys);
   for (Region& region : fields->regions) {
-    absl::StatusOr<std::string> tenant = TenantFor(caller, region.scope.tenant, TenantUse::kRead);
-    if (!tenant.ok()) return InField("prompt", tenant.status());
-    region.scope.tenant = *std::move(tenant);
+    if (region.scope.tenant.empty()) region.scope.tenant = *tenant;
+    const absl::Status may = TenantFor(caller, region.scope.tenant, TenantUse::kRead).status();
+    if (!may.ok()) return InField("prompt", may);
     result.tokens += region.tokens.size();
   }
   if (fields->regions.empty()) return result;
@@ -86,8 +91,9 @@ absl::Status RouterCalls::Route(const Caller& caller, const v1::RouteRequest& re
                                                    "; give all of them, or 0"));
   }
   RouteQuery query;
-  query.caller = caller.id;
-  query.tenant = caller.tenant;
+  const std::string owner = RequestOwnerOf(caller, prompt->tenant);
+  query.caller = owner;
+  query.tenant = prompt->tenant;
   query.fingerprint = *fingerprint;
   query.keys = prompt->keys;
   query.prompt_tokens = request.prompt_tokens() != 0 ? request.prompt_tokens() : prompt->tokens;
@@ -106,12 +112,12 @@ absl::Status RouterCalls::LookupPrefix(const Caller& caller, const v1::LookupPre
   if (!fingerprint.ok()) return fingerprint.status();
   const absl::StatusOr<HashedPrompt> prompt = KeysOf(caller, *fingerprint, request.prompt());
   if (!prompt.ok()) return prompt.status();
-  ToMessage(parts_.core->LookupPrefix(caller.tenant, *fingerprint, prompt->keys),
+  ToMessage(parts_.core->LookupPrefix(prompt->tenant, *fingerprint, prompt->keys),
             prompt->keys.size(), response);
   return absl::OkStatus();
 }
 
-absl::Status RouterCalls::ReportOutcome(const Caller& /*caller*/,
+absl::Status RouterCalls::ReportOutcome(const Caller& caller,
                                         const v1::ReportOutcomeRequest& request,
                                         v1::ReportOutcomeResponse* response) const {
   const absl::StatusOr<BookingId> booking = IdFromProto<BookingId>(request.booking(), "booking");
@@ -130,6 +136,7 @@ absl::Status RouterCalls::ReportOutcome(const Caller& /*caller*/,
         "worker_address: ", request.worker_address().size(), " bytes, at most ", kNameBytesMax));
   }
   OutcomeReport report;
+  report.tenant = caller.tenant;
   report.booking = *booking;
   report.router_incarnation = *incarnation;
   report.phase = *phase;

@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -47,6 +48,8 @@ class RouterCalls {
 
  private:
   struct HashedPrompt {
+    // Whose it is.
+    std::string tenant;
     std::vector<BlockKey> keys;
     // In its regions.
     uint64_t tokens = 0;

@@ -49,11 +49,13 @@ ByteSize Plus(ByteSize a, ByteSize b) { return ByteSize(a.bytes() + b.bytes()); 
 void CheckAddresses(const RouterConfig& config, ConfigErrors& errors) {
   RpcServer::Options server;
   server.listen_addresses = config.listen;
-  server.insecure = config.insecure;
+  server.has_credentials = config.security.has_tls();
+  server.insecure = config.security.insecure;
+  server.insecure_anywhere = config.security.insecure_anywhere;
   errors.Add(RpcServer::Validate(server));
-  if (!config.metrics_listen.empty()) {
-    errors.CheckListenAddress("metrics-listen", config.metrics_listen);
-  }
+  config.security.Check(errors);
+  errors.Add(config.node_security.Check("node-"));
+  config.security.CheckMetricsAddress("metrics-listen", config.metrics_listen, errors);
   errors.Check(!config.nodes.empty() && config.nodes.size() <= kNodesMax, "nodes",
                config.nodes.empty() ? "" : absl::StrCat(config.nodes.size(), " addresses"),
                absl::StrCat("the addresses of 1 to ", kNodesMax, " cache nodes"));

@@ -11,6 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/security/client_security.h"
+#include "common/security/server_security.h"
 #include "common/server/byte_size.h"
 #include "common/server/memory_sum.h"
 #include "router/core/router_options.h"
@@ -23,7 +25,10 @@ inline constexpr size_t kNodesMax = 1024;
 
 struct RouterConfig {
   std::vector<std::string> listen = {"127.0.0.1:7080"};
-  bool insecure = false;
+  ServerSecurityConfig security;
+  // Towards the nodes.
+  ClientSecurityConfig node_security;
+  std::string node_tls_name;                      // As ChannelOptions::tls_name.
   std::string metrics_listen = "127.0.0.1:7081";  // Empty: no metrics are served.
 
   // Static membership: where the nodes' feeds are.

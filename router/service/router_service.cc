@@ -1,15 +1,18 @@
 #include "router/service/router_service.h"
 
+#include "absl/strings/str_cat.h"
 #include "common/rpc/status_mapping.h"
 
 namespace cairn::router {
 
 template <typename Request, typename Response>
-absl::Status RouterService::Call(const Context& context, Method<Request, Response> method,
-                                 const Request& request, Response* response) const {
+absl::Status RouterService::Call(RouterMethod name, const Context& context,
+                                 Method<Request, Response> method, const Request& request,
+                                 Response* response) const {
   // Nobody would report on what is booked now.
   if (context.IsCancelled()) return absl::CancelledError("the client is gone");
-  const absl::StatusOr<Caller> caller = parts_.callers->Resolve(context);
+  const absl::StatusOr<Caller> caller = parts_.callers->Resolve(
+      context, absl::StrCat("Router/", kRouterMethodNames[static_cast<size_t>(name)]));
   if (!caller.ok()) return caller.status();
   return (parts_.calls->*method)(*caller, request, response);
 }
@@ -19,7 +22,7 @@ grpc::ServerUnaryReactor* RouterService::Run(RouterMethod name, Context* context
                                              Method<Request, Response> method,
                                              const Request& request, Response* response) const {
   CallMetrics::Call counted = parts_.metrics->Begin(static_cast<size_t>(name));
-  const absl::Status status = Call(*context, method, request, response);
+  const absl::Status status = Call(name, *context, method, request, response);
   counted.End(status.code());
   Reactor* const reactor = context->DefaultReactor();
   reactor->Finish(ToGrpcStatus(status));

@@ -43,7 +43,7 @@ class RouterService final : public v1::Router::CallbackService {
   using Method = absl::Status (RouterCalls::*)(const Caller&, const Request&, Response*) const;
 
   template <typename Request, typename Response>
-  absl::Status Call(const Context& context, Method<Request, Response> method,
+  absl::Status Call(RouterMethod name, const Context& context, Method<Request, Response> method,
                     const Request& request, Response* response) const;
   template <typename Request, typename Response>
   Reactor* Run(RouterMethod name, Context* context, Method<Request, Response> method,

@@ -63,7 +63,7 @@ Namespace BenchNamespace() {
 NodeConfig ConfigOver(const std::string& dir) {
   NodeConfig config;
   config.listen = {"127.0.0.1:0"};
-  config.insecure = true;
+  config.security.insecure = true;
   config.metrics_listen.clear();
   config.node_id = "pressure";
   config.host_memory = kPool;
@@ -276,8 +276,7 @@ absl::Status RunPressureSuite(const SuiteOptions& options, JsonReport* report) {
     std::error_code ignored;
     std::filesystem::remove_all(dir, ignored);
   };
-  const absl::StatusOr<std::unique_ptr<Node>> node =
-      Node::Start(ConfigOver(dir), std::make_unique<InsecureCallerResolver>());
+  const absl::StatusOr<std::unique_ptr<Node>> node = Node::Start(ConfigOver(dir));
   if (!node.ok()) return node.status();
   SystemClientParts parts;
   ClientOptions client_options;

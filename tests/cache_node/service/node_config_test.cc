@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 NodeConfig GoodConfig() {
   NodeConfig config;
   config.node_id = "node-1";
-  config.insecure = true;
+  config.security.insecure = true;
   return config;
 }
 
@@ -52,7 +52,7 @@ TEST(NodeConfig, NodeIdIsRequired) {
 
 TEST(NodeConfig, PlainTextMustBeSaid) {
   NodeConfig config = GoodConfig();
-  config.insecure = false;
+  config.security.insecure = false;
   EXPECT_THAT(Complaint(config), HasSubstr("--insecure"));
 }
 

@@ -31,7 +31,7 @@ NodeFixture::NodeFixture()
 NodeConfig NodeFixture::SmallConfig() {
   NodeConfig config;
   config.listen = {"127.0.0.1:0"};
-  config.insecure = true;
+  config.security.insecure = true;
   config.metrics_listen.clear();
   config.node_id = "node-1";
   config.worker_address = "worker:1";
@@ -48,8 +48,7 @@ NodeConfig NodeFixture::SmallConfig() {
 void NodeFixture::StartNode(const NodeConfig& config, DiskTier* disk) {
   stub_ = nullptr;
   node_ = nullptr;
-  absl::StatusOr<std::unique_ptr<Node>> node =
-      Node::Start(config, std::make_unique<InsecureCallerResolver>(), disk);
+  absl::StatusOr<std::unique_ptr<Node>> node = Node::Start(config, disk);
   ASSERT_TRUE(node.ok()) << node.status();
   node_ = *std::move(node);
   channel_ = grpc::CreateCustomChannel(node_->addresses().front(),

@@ -15,7 +15,7 @@ RealNode::RealNode(std::string id, std::string worker, const ClientParts& parts)
 void RealNode::Start() {
   node::NodeConfig config;
   config.listen = {address_};
-  config.insecure = true;
+  config.security.insecure = true;
   config.metrics_listen.clear();
   config.node_id = id_;
   config.worker_address = worker_;
@@ -25,8 +25,7 @@ void RealNode::Start() {
   config.request_memory = ByteSize::MiB(1);
   config.connections_max = 16;
   config.feed_queue_records = 1024;
-  absl::StatusOr<std::unique_ptr<node::Node>> node =
-      node::Node::Start(config, std::make_unique<InsecureCallerResolver>());
+  absl::StatusOr<std::unique_ptr<node::Node>> node = node::Node::Start(config);
   CAIRN_CHECK_OK(node.status());
   node_ = *std::move(node);
   address_ = node_->addresses().front();

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 RouterConfig GoodConfig() {
   RouterConfig config;
-  config.insecure = true;
+  config.security.insecure = true;
   config.nodes = {"127.0.0.1:7070", "node-b.example:7070"};
   return config;
 }
@@ -46,7 +46,7 @@ TEST(RouterConfig, EachWrongValueIsNamedWithItsFlag) {
          c->nodes = {"a:1", "a:1"};
        },
        "--nodes=a:1", "once"},
-      {[](RouterConfig* c) { c->insecure = false; }, "--listen", "--insecure"},
+      {[](RouterConfig* c) { c->security.insecure = false; }, "--listen", "--insecure"},
       {[](RouterConfig* c) { c->listen = {"0.0.0.0:7080"}; }, "--listen", "loopback"},
       {[](RouterConfig* c) { c->metrics_listen = "nowhere"; }, "--metrics-listen", "nowhere"},
       {[](RouterConfig* c) { c->miss_weight = 0.5; }, "--miss-weight", "0.5"},

@@ -43,7 +43,7 @@ class RouterTest : public ::testing::Test {
   static RouterConfig SmallConfig(std::vector<std::string> nodes) {
     RouterConfig config;
     config.listen = {"127.0.0.1:0"};
-    config.insecure = true;
+    config.security.insecure = true;
     config.metrics_listen.clear();
     config.nodes = std::move(nodes);
     config.index_memory = ByteSize::MiB(8);
@@ -58,8 +58,7 @@ class RouterTest : public ::testing::Test {
   void StartRouter(const RouterConfig& config) {
     client_ = nullptr;
     router_ = nullptr;
-    absl::StatusOr<std::unique_ptr<Router>> router =
-        Router::Start(config, std::make_unique<InsecureCallerResolver>());
+    absl::StatusOr<std::unique_ptr<Router>> router = Router::Start(config);
     ASSERT_TRUE(router.ok()) << router.status();
     router_ = *std::move(router);
     RouterClientOptions options;
