@@ -38,6 +38,28 @@ CheckedRead GetAndCompare(CacheNodeClient& client, const NamespaceHandle& name_s
   return read;
 }
 
+absl::StatusOr<LeasedRead> LeaseAndCompare(CacheNodeClient& client,
+                                           const NamespaceHandle& name_space,
+                                           const NumberedPrompt& prompt, LookupOptions options) {
+  options.lease_readers = 1;
+  absl::StatusOr<LookupAnswer> answer = client.Lookup(name_space, prompt.span(), options);
+  if (!answer.ok()) return answer.status();
+  LeasedRead read;
+  read.present = answer->prompts[0].blocks_present;
+  if (!answer->lease) return read;
+  read.leased = answer->prompts[0].blocks_leased;
+  GetOptions get;
+  get.lease = answer->lease->id();
+  const CheckedRead got = GetAndCompare(
+      client, name_space, absl::MakeConstSpan(prompt.keys()).subspan(0, read.leased), get);
+  read.usable = static_cast<uint32_t>(got.result.usable_prefix);
+  read.wrong = got.wrong;
+  read.get = got.result.status;
+  const absl::Status end = answer->lease->End({&read.usable, 1}).status();
+  if (read.get.ok()) read.get = end;
+  return read;
+}
+
 uint64_t CountWrong(const NamespaceHandle& name_space, absl::Span<const BlockKey> keys,
                     absl::Span<const uint8_t> bytes, const GetResult& result) {
   const PayloadMap& map = name_space.payload_map();

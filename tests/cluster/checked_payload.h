@@ -7,6 +7,7 @@
 
 #include "client/cpp/cache_node_client.h"
 #include "client/cpp/segment_buffers.h"
+#include "tests/cluster/numbered_prompt.h"
 
 namespace cairn::testing {
 
@@ -38,6 +39,20 @@ struct CheckedRead {
 // Gets whole blocks and compares them byte by byte.
 CheckedRead GetAndCompare(CacheNodeClient& client, const NamespaceHandle& name_space,
                           absl::Span<const BlockKey> keys, const GetOptions& options = {});
+
+struct LeasedRead {
+  uint32_t present = 0;  // Blocks that the lookup said are there.
+  uint32_t leased = 0;
+  uint32_t usable = 0;  // Blocks read.
+  uint64_t wrong = 0;   // As CheckedRead's.
+  absl::Status get;     // Of the Get, and of the lease's end.
+};
+
+// Looks the prompt up under these options, with a lease of one reader, and compares what is leased.
+// Not OK when the lookup failed.
+absl::StatusOr<LeasedRead> LeaseAndCompare(CacheNodeClient& client,
+                                           const NamespaceHandle& name_space,
+                                           const NumberedPrompt& prompt, LookupOptions options);
 
 // Compares what a Get of these keys left in `bytes`, whole blocks in slot order.
 uint64_t CountWrong(const NamespaceHandle& name_space, absl::Span<const BlockKey> keys,

@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "tests/cluster/checked_payload.h"
 
 namespace cairn::testing {
 
@@ -53,27 +52,15 @@ void DiskTest::PutOnDisk(uint32_t first, uint32_t count, const std::string& salt
   }
 }
 
-DiskTest::Read DiskTest::ReadPrompt(uint32_t number, const std::string& salt) {
-  const std::unique_ptr<NumberedPrompt> prompt = MakePrompt(number, salt);
-  Read read;
+LeasedRead DiskTest::ReadPrompt(uint32_t number, const std::string& salt) {
   LookupOptions options;
-  options.lease_readers = 1;
   options.wait = absl::Seconds(10);
-  absl::StatusOr<LookupAnswer> answer = client().Lookup(name_space(), prompt->span(), options);
-  EXPECT_TRUE(answer.ok()) << answer.status();
-  if (!answer.ok()) return read;
-  read.present = answer->prompts[0].blocks_present;
-  if (!answer->lease) return read;
-  GetOptions get;
-  get.lease = answer->lease->id();
-  const uint32_t leased = answer->prompts[0].blocks_leased;
-  const CheckedRead got = GetAndCompare(
-      client(), name_space(), absl::MakeConstSpan(prompt->keys()).subspan(0, leased), get);
-  EXPECT_TRUE(got.result.status.ok()) << got.result.status;
-  read.usable = static_cast<uint32_t>(got.result.usable_prefix);
-  read.wrong = got.wrong;
-  EXPECT_TRUE(answer->lease->End({&read.usable, 1}).ok());
-  return read;
+  const absl::StatusOr<LeasedRead> read =
+      LeaseAndCompare(client(), name_space(), *MakePrompt(number, salt), options);
+  EXPECT_TRUE(read.ok()) << read.status();
+  if (!read.ok()) return {};
+  EXPECT_TRUE(read->get.ok()) << read->get;
+  return *read;
 }
 
 bool DiskTest::AwaitDisk(absl::FunctionRef<bool(const v1::DiskReport&)> condition) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "tests/cluster/checked_payload.h"
 #include "tests/cluster/node_fixture.h"
 #include "tests/cluster/numbered_prompt.h"
 
@@ -36,13 +37,8 @@ class DiskTest : public NodeTest {
   // Puts prompts with these numbers, one after the other is on disk.
   void PutOnDisk(uint32_t first, uint32_t count, const std::string& salt = "");
 
-  struct Read {
-    uint32_t present = 0;  // Blocks that the lookup said are there.
-    uint32_t usable = 0;   // Blocks read.
-    uint64_t wrong = 0;    // Segments with other bytes than were written.
-  };
   // Under a lease that waits for loads.
-  Read ReadPrompt(uint32_t number, const std::string& salt = "");
+  LeasedRead ReadPrompt(uint32_t number, const std::string& salt = "");
 
   v1::DiskReport Disk() { return Describe().node().disk(); }
   bool AwaitDisk(absl::FunctionRef<bool(const v1::DiskReport&)> condition);

@@ -57,7 +57,7 @@ TEST_F(DiskFullTest, ItServesSaysSoAndWritesAgainWhenThereIsRoom) {
   ASSERT_NO_FATAL_FAILURE(Put(1'000));
   EXPECT_EQ(ReadPrompt(1'000).usable, kPromptBlocks);
   for (uint32_t one = 1; one <= 5; ++one) {
-    const Read read = ReadPrompt(one);
+    const LeasedRead read = ReadPrompt(one);
     EXPECT_EQ(read.usable, read.present);
     EXPECT_EQ(read.wrong, 0u);
   }

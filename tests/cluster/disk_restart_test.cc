@@ -20,7 +20,7 @@ class DiskRestartTest : public DiskTest {
     ASSERT_TRUE(AwaitRecovered());
   }
   void ExpectThere(uint32_t number, const std::string& salt = "") {
-    const Read read = ReadPrompt(number, salt);
+    const LeasedRead read = ReadPrompt(number, salt);
     EXPECT_EQ(read.usable, kPromptBlocks) << "prompt " << number << salt;
     EXPECT_EQ(read.wrong, 0u);
   }
@@ -47,7 +47,7 @@ TEST_F(DiskRestartTest, KillsAtAnyMomentLoseBlocksAndNothingElse) {
     for (uint32_t i = 0; i < 10; ++i) ASSERT_NO_FATAL_FAILURE(Put(100 * round + i));
     ASSERT_NO_FATAL_FAILURE(KillAndStart());
     for (uint32_t i = 0; i < 10; ++i) {
-      const Read read = ReadPrompt(100 * round + i);
+      const LeasedRead read = ReadPrompt(100 * round + i);
       EXPECT_EQ(read.wrong, 0u);
       EXPECT_EQ(read.usable, read.present);
     }
