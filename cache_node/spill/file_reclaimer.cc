@@ -80,6 +80,7 @@ absl::Status FileReclaimer::MoveBlock(const MoveTask& move, DiskFileBuilder* fil
   record.block = move.write.block;
   record.block.expires_unix_ms = fields.block.expires_unix_ms;
   record.block.priority = fields.block.priority;
+  record.block.provenance = fields.block.provenance;
   record.scope = move.write.scope.get();
   record.writer = options_.writer;
   record.written_unix_ms = absl::ToUnixMillis(wall);

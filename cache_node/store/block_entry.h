@@ -16,6 +16,7 @@
 #include "cache_node/store/removed_ring.h"
 #include "cache_node/store/retention.h"
 #include "cache_node/store/tenant_ledger.h"
+#include "cache_node/tiers/provenance.h"
 #include "cache_node/tiers/slot_class.h"
 #include "common/base/bytes16.h"
 #include "common/identity/payload_map.h"
@@ -69,6 +70,7 @@ struct BlockEntry {
   absl::Time reserved_at;
   UseStamp stamp = 0;
   Retention retention;
+  Provenance provenance;
   uint64_t index_bytes = 0;
   std::unique_ptr<uint32_t[]> tokens;  // block_tokens of them, or null.
 

@@ -145,6 +145,10 @@ class BlockStore {
   // Hashes the node's own copy first; true: it was bad and the block is quarantined.
   absl::StatusOr<bool> ReportMismatch(absl::string_view tenant, const Fingerprint& fingerprint,
                                       const BlockKey& key, const SegmentId& segment);
+  // All blocks that the writer (Provenance) wrote since then, of whatever tenant and tier, and all
+  // that follow them. Nothing of it can be read when it returns. UNAVAILABLE: some may be left,
+  // repeat the call.
+  absl::StatusOr<RemovedBlocks> PurgeWriter(uint64_t writer, int64_t since_unix_ms);
   absl::StatusOr<std::vector<bool>> Delete(absl::string_view tenant, const Fingerprint& fingerprint,
                                            absl::Span<const BlockKey> keys);
 
@@ -264,6 +268,10 @@ class BlockStore {
   absl::StatusOr<RemovedBlocks> RetireFenced(const DiskTier::Fence& fence);
   absl::StatusOr<RemovedBlocks> ClearFenced(const DiskTier::Fence& fence);
   void MarkCopiesDead(const BlockEntry& entry);
+  // OK: what is on disk can be removed for good.
+  absl::Status CanDelete() const;
+  absl::StatusOr<std::vector<bool>> DeleteIn(PartitionIndex partition,
+                                             absl::Span<const BlockKey> keys);
 
   void Unpin(BlockEntry* entry);
   void DropClaim(WriteClaim& claim);

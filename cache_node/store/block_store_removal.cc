@@ -1,12 +1,15 @@
 // BlockStore: removal of blocks by key, of scopes and of namespaces. Where there is a disk tier,
 // what is to be gone is durable before anything is said or changed.
+#include <algorithm>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "cache_node/store/block_store.h"
 #include "cache_node/store/lease_operations.h"
+#include "cache_node/store/purge_scan.h"
 #include "cache_node/store/removal_operations.h"
 #include "cache_node/store/run_steps.h"
 #include "cache_node/store/store_state.h"
@@ -137,15 +140,10 @@ absl::StatusOr<std::vector<bool>> BlockStore::Delete(absl::string_view tenant,
     return absl::InvalidArgumentError(
         absl::StrCat("key ", ToHex(key.view()), " is in the call twice: send each once"));
   }
+  if (absl::Status status = CanDelete(); !status.ok()) return status;
   PartitionIndex partition = 0;
   {
     absl::ReaderMutexLock lock(&mutex_);
-    if (state_->disk.enabled && !state_->disk.open) return NotOpen();
-    if (state_->disk.recovering) {
-      return absl::UnavailableError(
-          "the blocks on disk are still being found again, this one may be among them: repeat the "
-          "call in a moment");
-    }
     const NamespaceRecord* record = state_->namespaces.FindLive(fingerprint);
     const TenantIndex index = state_->ledger.Find(tenant);
     if (record != nullptr && index != 0) {
@@ -153,6 +151,20 @@ absl::StatusOr<std::vector<bool>> BlockStore::Delete(absl::string_view tenant,
     }
   }
   if (partition == 0) return std::vector<bool>(keys.size());
+  return DeleteIn(partition, keys);
+}
+
+absl::Status BlockStore::CanDelete() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  if (state_->disk.enabled && !state_->disk.open) return NotOpen();
+  if (!state_->disk.recovering) return absl::OkStatus();
+  return absl::UnavailableError(
+      "the blocks on disk are still being found again, this one may be among them: repeat the call "
+      "in a moment");
+}
+
+absl::StatusOr<std::vector<bool>> BlockStore::DeleteIn(PartitionIndex partition,
+                                                       absl::Span<const BlockKey> keys) {
   DeleteSweep sweep(partition, keys);
   for (int round = 0; round < kDeleteRoundsMax; ++round) {
     if (ledger_ != nullptr) {
@@ -170,6 +182,27 @@ absl::StatusOr<std::vector<bool>> BlockStore::Delete(absl::string_view tenant,
   }
   RunSteps([&sweep](StoreState* state, absl::Time) { return sweep.StepGiveUp(state); });
   return absl::UnavailableError("the blocks move on disk faster than they can be removed: retry");
+}
+
+absl::StatusOr<RemovedBlocks> BlockStore::PurgeWriter(uint64_t writer, int64_t since_unix_ms) {
+  if (absl::Status status = CanDelete(); !status.ok()) return status;
+  PurgeScan scan(writer, since_unix_ms);
+  RemovedBlocks removed;
+  while (!scan.done()) {
+    RunSteps([&scan](StoreState* state, absl::Time) { return scan.Step(state); });
+    RunChores();
+    absl::btree_map<PartitionIndex, std::vector<BlockKey>> found;
+    for (const ParentId& block : scan.TakeBatch()) found[block.partition].push_back(block.key);
+    for (auto& [partition, keys] : found) {
+      // In host memory and on disk it was found twice.
+      std::sort(keys.begin(), keys.end());
+      keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+      const absl::StatusOr<std::vector<bool>> deleted = DeleteIn(partition, keys);
+      if (!deleted.ok()) return deleted.status();
+      removed.blocks += static_cast<uint64_t>(std::count(deleted->begin(), deleted->end(), true));
+    }
+  }
+  return removed;
 }
 
 absl::StatusOr<bool> BlockStore::ReportMismatch(absl::string_view tenant,

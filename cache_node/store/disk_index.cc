@@ -98,6 +98,8 @@ DiskBlock DiskIndex::BlockOf(DiskHandle handle, uint64_t epoch) const {
   block.expires_unix_ms = node.expires_unix_ms;
   block.priority = node.priority;
   block.payload_bytes = PayloadBytesOf(handle);
+  block.provenance = {.writer = node.writer,
+                      .written_unix_ms = int64_t{node.written_unix_s} * 1000};
   return block;
 }
 
@@ -167,6 +169,7 @@ DiskHandle DiskIndex::Insert(DiskScopeIndex scope, DiskFileIndex file, uint32_t 
   const DiskHandle handle = NewNode();
   DiskNode& node = NodeAt(handle);
   node.key = block.key;
+  node.live = true;
   node.has_parent = block.parent.has_value();
   if (node.has_parent) node.parent = *block.parent;
   node.parent_shared = block.parent_shared;
@@ -177,6 +180,8 @@ DiskHandle DiskIndex::Insert(DiskScopeIndex scope, DiskFileIndex file, uint32_t 
   node.depth = block.depth;
   node.expires_unix_ms = block.expires_unix_ms;
   node.priority = block.priority;
+  node.writer = static_cast<uint32_t>(block.provenance.writer);
+  node.written_unix_s = static_cast<uint32_t>(block.provenance.written_unix_ms / 1000);
   if (!waiting_.empty()) {
     if (auto it = waiting_.find({partition, block.key}); it != waiting_.end()) {
       node.children = it->second;

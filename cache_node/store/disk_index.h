@@ -32,6 +32,8 @@ struct DiskNode {
   BlockKey parent;  // Where `has_parent`.
   uint64_t sequence = 0;
   int64_t expires_unix_ms = 0;  // 0: never.
+  uint32_t writer = 0;          // The low half of Provenance::writer.
+  uint32_t written_unix_s = 0;
   DiskScopeIndex scope = 0;
   DiskHandle scope_previous = 0;
   DiskHandle scope_next = 0;
@@ -44,19 +46,24 @@ struct DiskNode {
   bool parent_shared : 1 = false;  // The parent is the public tenant's: it counts no child.
   bool used : 1 = false;           // Since it was written.
   bool dying : 1 = false;          // Its death is being made durable.
+  bool live : 1 = false;           // It is a block's: only such are found.
 };
 
 class DiskIndex {
  public:
   // Upper bound of what one block takes: its node, and its share of a table that has just grown.
   // Its place in its file's list, and what waits for parents, are counted apart.
-  static constexpr uint64_t kBytesPerBlock = 96;
+  static constexpr uint64_t kBytesPerBlock = 104;
   static constexpr uint64_t kBytesPerWaitingParent = 64;
 
   DiskIndex(uint32_t shards, uint64_t bytes_max);
   ~DiskIndex();
   DiskIndex(const DiskIndex&) = delete;
   DiskIndex& operator=(const DiskIndex&) = delete;
+
+  // Handles of blocks are below it; IsLive says which are.
+  DiskHandle handle_end() const { return nodes_made_ + 1; }
+  bool IsLive(DiskHandle handle) const { return At(handle).live; }
 
   // 0 when it is not on disk.
   DiskHandle Find(PartitionIndex partition, const BlockKey& key) const;

@@ -11,6 +11,7 @@ namespace {
 void TakeIn(BlockEntry* entry, const DiskRecordFields& fields) {
   const PayloadMap& map = *entry->map;
   CAIRN_CHECK(fields.digests.size() == map.segment_count());
+  entry->provenance = fields.block.provenance;
   if (fields.tokens.empty()) {
     entry->tokens.reset();
   } else {

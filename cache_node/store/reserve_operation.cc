@@ -222,6 +222,7 @@ ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::
                              .depth = parent.depth,
                              .parent = parent.id,
                              .retention = query_.retention,
+                             .provenance = query_.provenance,
                              .reserved_at = now,
                              .token = TokenFor(state, now),
                              .token_block = static_cast<uint32_t>(next_)};

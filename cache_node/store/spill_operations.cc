@@ -38,6 +38,7 @@ DiskWrite WriteOf(const StoreState& state, BlockEntry* entry, DiskScope scope) {
   block.priority =
       entry->retention.priority_until_unix_ms == 0 ? entry->retention.priority : kPriorityDefault;
   block.payload_bytes = entry->block_bytes();
+  block.provenance = entry->provenance;
   const DiskScopeRecord* known =
       state.disk.index.scopes().Find(entry->partition, scope.scope_digest);
   write.task.scope =

@@ -17,8 +17,8 @@ struct StoreCounters {
   Counter refused_no_space{0};
   Counter refused_quota{0};
   Counter spills_over_quota{0};  // Not written: their tenants have all that they may on disk.
-  Counter expired_blocks{0};    // Removed at the time that their writers said.
-  Counter token_collisions{0};  // Other tokens under a stored key.
+  Counter expired_blocks{0};     // Removed at the time that their writers said.
+  Counter token_collisions{0};   // Other tokens under a stored key.
   Counter key_mismatches{0};
   Counter digest_mismatches{0};  // Written bytes that did not have the writer's digest.
   Counter reported_mismatches{0};

@@ -87,6 +87,7 @@ BlockEntry* StoreState::AddLoading(DiskHandle handle, ClassSpace* space, SlotRef
                  .tokens = {},
                  .depth = node.depth,
                  .retention = {.priority = node.priority, .expires_unix_ms = node.expires_unix_ms},
+                 .provenance = disk.index.BlockOf(handle, 0).provenance,
                  .reserved_at = now};
   if (node.has_parent) block.parent = DiskParentOf(handle);
   // The record says whether there are tokens; until then there is room for them.

@@ -55,6 +55,7 @@ struct StoreState {
     uint32_t depth = 0;
     std::optional<ParentId> parent = std::nullopt;
     Retention retention = {};
+    Provenance provenance = {};
     absl::Time reserved_at;
     Token* token = nullptr;
     uint32_t token_block = 0;

@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "cache_node/store/feed_source.h"
 #include "cache_node/store/retention.h"
+#include "cache_node/tiers/provenance.h"
 #include "common/base/bytes16.h"
 #include "common/identity/namespace.h"
 #include "common/identity/payload_map.h"
@@ -116,7 +117,8 @@ struct ReserveQuery {
   std::vector<uint32_t> tokens;  // keys.size() * block_tokens, or empty.
   std::optional<size_t> mismatch_at;
   absl::Duration ttl;        // Of the token. Zero takes the default.
-  Retention retention = {};  // Of all blocks.
+  Retention retention = {};  // Of all blocks, as is
+  Provenance provenance = {};
 };
 
 struct ReserveAnswer {

@@ -47,6 +47,8 @@ struct EntryBytes {
   uint64_t epoch;
   int64_t expires_unix_ms;
   uint64_t payload_bytes;
+  uint64_t writer;
+  int64_t written_unix_ms;
   uint32_t depth;
   uint32_t scope;
   uint8_t priority;
@@ -115,6 +117,7 @@ bool ReadEntry(ByteReader* reader, size_t scopes, DiskTier::RecoveredFile::Entry
   entry->block.expires_unix_ms = bytes.expires_unix_ms;
   entry->block.priority = bytes.priority;
   entry->block.payload_bytes = bytes.payload_bytes;
+  entry->block.provenance = {.writer = bytes.writer, .written_unix_ms = bytes.written_unix_ms};
   return true;
 }
 
@@ -154,6 +157,8 @@ void DirectoryWriter::Add(const DiskScope& scope, const DiskBlock& block) {
   bytes.epoch = block.epoch;
   bytes.expires_unix_ms = block.expires_unix_ms;
   bytes.payload_bytes = block.payload_bytes;
+  bytes.writer = block.provenance.writer;
+  bytes.written_unix_ms = block.provenance.written_unix_ms;
   bytes.depth = block.depth;
   bytes.scope = it->second;
   bytes.priority = block.priority;

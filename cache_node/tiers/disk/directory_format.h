@@ -22,9 +22,9 @@
 
 namespace cairn::node {
 
-inline constexpr uint16_t kDirectoryVersion = 1;
+inline constexpr uint16_t kDirectoryVersion = 2;
 inline constexpr uint32_t kEntriesPerChunk = 8192;
-inline constexpr size_t kDirectoryEntryBytes = 80;
+inline constexpr size_t kDirectoryEntryBytes = 96;
 inline constexpr size_t kDirectoryHeadBytes = 32;
 // Beside its three strings.
 inline constexpr size_t kDirectoryScopeBytes = 56;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "cache_node/tiers/provenance.h"
 #include "common/base/bytes16.h"
 #include "common/identity/fingerprint.h"
 
@@ -42,6 +43,7 @@ struct DiskBlock {
   int64_t expires_unix_ms = 0;  // Wall clock; 0: never.
   uint8_t priority = 0;
   uint64_t payload_bytes = 0;
+  Provenance provenance;
 };
 
 // A whole record, as it is written. Borrows all; lives for the call.

@@ -39,6 +39,8 @@ struct Fixed {
   uint64_t payload_bytes;
   uint64_t writer;
   int64_t written_unix_ms;
+  uint64_t author;  // Of the block; the fields above are of the record.
+  int64_t authored_unix_ms;
   uint32_t depth;
   uint32_t tokens;
   uint32_t extra_bytes;
@@ -47,7 +49,7 @@ struct Fixed {
   uint16_t adapter_bytes;
   uint16_t salt_bytes;
   uint8_t priority;
-  uint8_t zeros[17];  // Room, and a round size.
+  uint8_t zeros[1];  // A round size.
 };
 static_assert(sizeof(Fixed) == 168 && sizeof(Preamble) + sizeof(Fixed) == kRecordFixedBytes);
 
@@ -84,6 +86,8 @@ Fixed FixedOf(const DiskRecord& record) {
   fixed.payload_bytes = block.payload_bytes;
   fixed.writer = record.writer;
   fixed.written_unix_ms = record.written_unix_ms;
+  fixed.author = block.provenance.writer;
+  fixed.authored_unix_ms = block.provenance.written_unix_ms;
   fixed.depth = block.depth;
   fixed.tokens = static_cast<uint32_t>(record.tokens.size());
   fixed.extra_bytes = static_cast<uint32_t>(record.extra.size());
@@ -162,6 +166,7 @@ void SetFields(const Preamble& preamble, const Fixed& fixed, DiskRecordFields* f
   block.expires_unix_ms = fixed.expires_unix_ms;
   block.priority = fixed.priority;
   block.payload_bytes = fixed.payload_bytes;
+  block.provenance = {.writer = fixed.author, .written_unix_ms = fixed.authored_unix_ms};
   fields->scope.fingerprint = fixed.fingerprint;
   fields->scope.scope_digest = fixed.scope_digest;
   fields->writer = fixed.writer;

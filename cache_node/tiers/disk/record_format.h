@@ -26,7 +26,7 @@
 
 namespace cairn::node {
 
-inline constexpr uint16_t kRecordVersion = 1;
+inline constexpr uint16_t kRecordVersion = 2;
 inline constexpr size_t kRecordFixedBytes = 192;
 inline constexpr size_t kRecordHeadBytesMax = kRecordFixedBytes + 3 * kFieldBytesMax +
                                               kBlockTokensMax * sizeof(uint32_t) + kExtraBytesMax +

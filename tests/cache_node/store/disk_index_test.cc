@@ -147,7 +147,7 @@ TEST(DiskIndexTest, ABlockTakesAtMost120BytesAllIn) {
     ASSERT_NE(index.Insert(scope, file, static_cast<uint32_t>(i % kPerFile), BlockOf(i, parent)),
               0u);
   }
-  EXPECT_LE(sizeof(DiskNode), 80u);
+  EXPECT_LE(sizeof(DiskNode), 88u);
   EXPECT_LE(index.bytes() / kBlocks, 120u);
 }
 

@@ -73,6 +73,7 @@ class TestStore {
   // --- Writes ---
   // Wish of what follows.
   Retention retention;
+  Provenance provenance;
   ReserveQuery Plan(const TestPrompt& prompt, size_t from = 0, size_t count = SIZE_MAX);
   absl::StatusOr<ReserveAnswer> Reserve(const TestPrompt& prompt, size_t from = 0,
                                         size_t count = SIZE_MAX);

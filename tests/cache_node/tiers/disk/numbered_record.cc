@@ -60,6 +60,8 @@ NumberedRecord::NumberedRecord(uint64_t number, size_t payload_bytes)
   block.expires_unix_ms = number % 2 == 0 ? 0 : static_cast<int64_t>(1'900'000'000'000 + number);
   block.priority = static_cast<uint8_t>(number % 4);
   block.payload_bytes = payload_bytes;
+  block.provenance = {.writer = number * 0x9e37'79b9'7f4a'7c15,
+                      .written_unix_ms = static_cast<int64_t>(1'700'000'000'000 + number)};
   record_.scope = &scope_;
   record_.writer = number * 3;
   record_.written_unix_ms = static_cast<int64_t>(1'800'000'000'000 + number);
@@ -83,6 +85,7 @@ std::string NumberedRecord::Differs(const node::DiskRecordFields& fields,
       a.expires_unix_ms != b.expires_unix_ms || a.payload_bytes != b.payload_bytes) {
     differs += " sequence, epoch, expiry, priority or size";
   }
+  if (a.provenance != b.provenance) differs += " provenance";
   if (fields.scope != scope_) differs += " scope";
   if (fields.writer != record_.writer || fields.written_unix_ms != record_.written_unix_ms) {
     differs += " writer or time";

@@ -1,0 +1,73 @@
+#include "cache_node/store/purge_scan.h"
+
+#include <utility>
+
+#include "common/base/check.h"
+
+namespace cairn::node {
+
+bool PurgeScan::Follows(const BlockEntry& entry) const {
+  return entry.family != nullptr && found_.contains(entry.family->id);
+}
+
+void PurgeScan::Found(const ParentId& block) {
+  found_.insert(block);
+  batch_.push_back(block);
+  pass_found_ = true;
+}
+
+void PurgeScan::LookInHost(StoreState* state, BlockEntry* entry) {
+  if (entry == nullptr || entry->life == BlockEntry::Life::kGone) return;
+  if (!entry->provenance.IsOf(writer_, since_unix_ms_) && !Follows(*entry)) return;
+  const ParentId block{entry->partition, entry->key};
+  if (entry->life != BlockEntry::Life::kReserved) return Found(block);
+  found_.insert(block);
+  pass_found_ = true;
+  ++reservations_;
+  state->Remove(entry, RemovalReason::kDeleted);
+}
+
+void PurgeScan::LookOnDisk(StoreState* state, DiskHandle handle) {
+  if (!state->disk.index.IsLive(handle)) return;
+  const DiskNode& node = state->disk.index.At(handle);
+  const bool written =
+      state->disk.index.BlockOf(handle, 0).provenance.IsOf(writer_, since_unix_ms_);
+  const bool follows = node.has_parent && found_.contains(state->DiskParentOf(handle));
+  if (written || follows) Found({state->disk.index.PartitionOf(handle), node.key});
+}
+
+bool PurgeScan::Advance(StoreState* state) {
+  const uint32_t segments = state->slots.memory().segment_count();
+  if (segment_ < segments) {
+    const absl::Span<BlockEntry* const> entries = state->slots.EntriesOf(segment_);
+    if (slot_ < entries.size()) {
+      LookInHost(state, entries[slot_++]);
+    } else {
+      ++segment_;
+      slot_ = 0;
+    }
+    return true;
+  }
+  if (!state->disk.enabled || handle_ >= state->disk.index.handle_end()) return false;
+  LookOnDisk(state, handle_++);
+  return true;
+}
+
+bool PurgeScan::Step(StoreState* state) {
+  CAIRN_CHECK(!done_);
+  for (size_t i = 0; i < BlockStore::kStepsPerLock; ++i) {
+    if (batch_.size() >= kBatchBlocks) return true;
+    if (Advance(state)) continue;
+    // Blocks that follow may lie before those they follow: once more, until nothing is found.
+    done_ = !std::exchange(pass_found_, false);
+    segment_ = 0;
+    slot_ = 0;
+    handle_ = 1;
+    return true;
+  }
+  return false;
+}
+
+std::vector<ParentId> PurgeScan::TakeBatch() { return std::exchange(batch_, {}); }
+
+}  // namespace cairn::node

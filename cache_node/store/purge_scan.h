@@ -1,0 +1,52 @@
+// PurgeScan: finds all blocks of one writer since some time, and all that follow them, in batches.
+//
+// What was computed from a broken worker's blocks is as broken, whoever computed it. The scan goes
+// over host memory and disk until a pass finds nothing new: blocks that it found are to be deleted
+// before it goes on. Those that are just being written it removes itself. Under the store's lock.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "cache_node/store/store_state.h"
+
+namespace cairn::node {
+
+class PurgeScan {
+ public:
+  static constexpr size_t kBatchBlocks = 1024;
+
+  PurgeScan(uint64_t writer, int64_t since_unix_ms)
+      : writer_(writer), since_unix_ms_(since_unix_ms) {}
+
+  // A bounded part; true when there is a batch, or nothing is left.
+  bool Step(StoreState* state);
+  // Found since the last call; to be deleted now.
+  std::vector<ParentId> TakeBatch();
+  bool done() const { return done_; }
+  // Removed by the scan itself.
+  uint64_t reservations() const { return reservations_; }
+
+ private:
+  bool Follows(const BlockEntry& entry) const;
+  void LookInHost(StoreState* state, BlockEntry* entry);
+  void LookOnDisk(StoreState* state, DiskHandle handle);
+  void Found(const ParentId& block);
+  // False at the end of a pass.
+  bool Advance(StoreState* state);
+
+  const uint64_t writer_;
+  const int64_t since_unix_ms_;
+  absl::flat_hash_set<ParentId> found_;  // In all.
+  std::vector<ParentId> batch_;
+  uint64_t reservations_ = 0;
+  // Where the pass is: slots of host memory, then handles on disk.
+  uint32_t segment_ = 0;
+  uint32_t slot_ = 0;
+  DiskHandle handle_ = 1;
+  bool pass_found_ = false;
+  bool done_ = false;
+};
+
+}  // namespace cairn::node
