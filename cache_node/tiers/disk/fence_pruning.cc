@@ -14,22 +14,16 @@ FencePruning FencePruning::Of(std::vector<DiskTier::Fence> fences, uint64_t belo
     return a.sequence < b.sequence;
   });
   FencePruning pruning;
-  size_t left = fences.size();
-  const auto forget = [&](DiskTier::Fence& fence) {
-    pruning.forgotten.push_back(std::move(fence));
-    --left;
-  };
+  const size_t count = fences.size();
   std::vector<DiskTier::Fence> others;
   for (DiskTier::Fence& fence : fences) {
-    if (!fence.tenant.empty() && fence.sequence < below) {
-      forget(fence);
-    } else {
-      others.push_back(std::move(fence));
-    }
+    const bool needless = !fence.tenant.empty() && fence.sequence < below;
+    (needless ? pruning.forgotten : others).push_back(std::move(fence));
   }
-  for (size_t i = 0; left > fences_max; ++i) {
-    if (others[i].sequence >= below) pruning.dead_up_to = others[i].sequence;
-    forget(others[i]);
+  for (DiskTier::Fence& fence : others) {
+    if (count - pruning.forgotten.size() <= fences_max) break;
+    if (fence.sequence >= below) pruning.dead_up_to = fence.sequence;
+    pruning.forgotten.push_back(std::move(fence));
   }
   return pruning;
 }

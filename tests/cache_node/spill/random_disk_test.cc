@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "cache_node/spill/fence_pruner.h"
 #include "cache_node/store/scope_digest.h"
 #include "common/base/check.h"
 #include "tests/cache_node/spill/disk_world.h"
@@ -59,6 +60,9 @@ class RandomDisk {
     } else if (dice < 180) {
       world_.t().Advance(absl::Milliseconds(100 * Below(20)));
       world_.StepHealth();
+      if (Below(4) == 0) {
+        FencePruner(world_.tier(), &world_.store()).Step(world_.t().clock.SteadyNow());
+      }
     } else if (dice < 192) {
       Fault();
     } else if (dice < 197) {
