@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/ctl/command.h"
+#include "client/ctl/inputs.h"
 #include "client/ctl/usage_error.h"
 #include "common/rpc/retry_status.h"
 
@@ -56,7 +57,8 @@ std::string Advice(const absl::Status& status) {
       return "The node did not answer in time; `cairnctl describe` says how busy it is.";
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kUnauthenticated:
-      return "The node does not allow this to this caller.";
+      return "The node does not allow this to this caller. --tls-ca, --tls-cert and --tls-key, or "
+             "--token-file, say who calls; --tenant says for whom.";
     default:
       return "";
   }
@@ -96,6 +98,11 @@ absl::Status UnknownCommand(const std::string& name) {
 std::vector<FlagSpec> WithCommonFlags(std::vector<FlagSpec> flags, bool asks_node) {
   if (asks_node) {
     flags.push_back({"node", "HOST:PORT", "127.0.0.1:7070", "the cache node to ask"});
+  }
+  const bool asks = std::any_of(flags.begin(), flags.end(),
+                                [](const FlagSpec& flag) { return flag.name == "node"; });
+  if (asks) {
+    for (const FlagSpec& flag : SecurityFlags()) flags.push_back(flag);
   }
   flags.push_back({"output", "FORMAT", "text", "text or json"});
   return flags;

@@ -28,6 +28,8 @@ class CommandLine {
 
   // As given, or the fallback. REQUIRES: one of the specs.
   const std::string& Get(absl::string_view name) const;
+  // Whether it is one of the specs.
+  bool Knows(absl::string_view name) const { return values_.find(name) != values_.end(); }
   // A switch that is there, or any flag that was given.
   bool Given(absl::string_view name) const;
 

@@ -60,7 +60,8 @@ Json ListsOf(const v1::DescribeResponse& answer) {
                                    {"model", one.model()},
                                    {"block_tokens", one.block_tokens()},
                                    {"block_bytes", one.block_bytes()},
-                                   {"blocks", one.blocks()}});
+                                   {"blocks", one.blocks()},
+                                   {"disk_blocks", one.disk_blocks()}});
   }
   for (const v1::TenantInfo& one : answer.tenants()) {
     lists["tenants"].push_back({{"tenant", one.tenant()},
@@ -76,6 +77,7 @@ Json ListsOf(const v1::DescribeResponse& answer) {
 
 absl::Status Run(const CommandLine& line, const Streams& streams) {
   NodeSession node(line);
+  if (!node.status().ok()) return node.status();
   const absl::StatusOr<v1::DescribeResponse> answer = node->Describe();
   if (!answer.ok()) return answer.status();
   Json result = {

@@ -43,7 +43,8 @@ absl::Status AskEachNode(const CommandLine& line, const Streams& streams,
   std::vector<std::string> reasons;
   absl::Status first = absl::OkStatus();
   for (const std::string& node : *nodes) {
-    NodeSession session(node);
+    NodeSession session(line, node);
+    if (!session.status().ok()) return session.status();
     const absl::StatusOr<Json> answer = ask(session.client());
     Json one = {{"node", node}};
     if (answer.ok()) {

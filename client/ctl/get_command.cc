@@ -111,6 +111,7 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   const absl::StatusOr<PromptInput> input = ReadPrompt(line, streams);
   if (!input.ok()) return input.status();
   NodeSession node(line);
+  if (!node.status().ok()) return node.status();
   const absl::StatusOr<Prompt> prompt = node->MakePrompt(*handle, input->Regions(), input->extras);
   if (!prompt.ok()) return prompt.status();
   Fetcher fetcher(line, *handle, &node);

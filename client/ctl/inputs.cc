@@ -11,6 +11,7 @@
 #include "client/ctl/example_namespace.h"
 #include "client/ctl/usage_error.h"
 #include "common/base/hex.h"
+#include "common/rpc/caller_identity.h"
 
 namespace cairn::ctl {
 namespace {
@@ -175,11 +176,39 @@ absl::StatusOr<uint32_t> ParseNumber(const CommandLine& line, absl::string_view 
       absl::StrCat("--", flag, ": '", line.Get(flag), "' is no whole number from 0 to ", max));
 }
 
-NodeSession::NodeSession(const std::string& target)
-    : client_(
+std::vector<FlagSpec> SecurityFlags() {
+  return {{"tls-ca", "FILE", "", "CA of the servers' certificates; without it plain text"},
+          {"tls-cert", "FILE", "", "own certificate, where servers ask for one"},
+          {"tls-key", "FILE", "", "private key of --tls-cert"},
+          {"tls-name", "NAME", "", "name that the servers' certificates have; else the host's"},
+          {"token-file", "FILE", "", "file with the bearer token to send"}};
+}
+
+absl::StatusOr<std::unique_ptr<ClientSecurity>> OpenSecurity(const CommandLine& line) {
+  ClientSecurityConfig config;
+  config.tls.ca = line.Get("tls-ca");
+  config.tls.cert = line.Get("tls-cert");
+  config.tls.key = line.Get("tls-key");
+  config.token_file = line.Get("token-file");
+  if (line.Knows("tenant") && line.Given("tenant") && line.Get("tenant") != kPublicTenant) {
+    config.tenant = line.Get("tenant");
+  }
+  absl::StatusOr<std::unique_ptr<ClientSecurity>> security =
+      ClientSecurity::Open(config, "", nullptr);
+  if (!security.ok()) return UsageError(security.status().message());
+  return security;
+}
+
+NodeSession::NodeSession(const CommandLine& line, const std::string& target)
+    : security_(OpenSecurity(line)),
+      client_(
           [&] {
             ClientOptions options;
             options.target = target;
+            options.channel.tls_name = line.Get("tls-name");
+            if (!security_.ok()) return options;
+            options.credentials = (*security_)->credentials();
+            options.metadata = (*security_)->metadata();
             return options;
           }(),
           parts_.parts()) {}

@@ -10,6 +10,7 @@
 #include "client/cpp/cache_node_client.h"
 #include "client/ctl/command.h"
 #include "client/ctl/identity_json.h"
+#include "common/security/client_security.h"
 
 namespace cairn::ctl {
 
@@ -44,16 +45,24 @@ absl::StatusOr<uint32_t> ParseNumber(const CommandLine& line, absl::string_view 
 // "1,2,3", "0..63" (both ends), or a list of such. A usage error for anything else.
 absl::StatusOr<std::vector<uint32_t>> ParseTokens(const std::string& text);
 
+// --tls-ca, --tls-cert, --tls-key, --tls-name, --token-file: WithCommonFlags adds them to commands
+// that ask somebody. The tenant of --tenant, where it is given and not `public`, is acted for.
+std::vector<FlagSpec> SecurityFlags();
+absl::StatusOr<std::unique_ptr<ClientSecurity>> OpenSecurity(const CommandLine& line);
+
 // A client of one node, and what it borrows.
 class NodeSession {
  public:
   // Of the node of --node.
-  explicit NodeSession(const CommandLine& line) : NodeSession(line.Get("node")) {}
-  explicit NodeSession(const std::string& target);
+  explicit NodeSession(const CommandLine& line) : NodeSession(line, line.Get("node")) {}
+  NodeSession(const CommandLine& line, const std::string& target);
+  // Not OK when the flags about security are wrong; the client is of no use then.
+  const absl::Status& status() const { return security_.status(); }
   CacheNodeClient& client() { return client_; }
   CacheNodeClient* operator->() { return &client_; }
 
  private:
+  const absl::StatusOr<std::unique_ptr<ClientSecurity>> security_;
   SystemClientParts parts_;
   CacheNodeClient client_;
 };

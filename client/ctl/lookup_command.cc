@@ -30,6 +30,7 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   const absl::StatusOr<uint32_t> wait_ms = ParseNumber(line, "wait-ms", kWaitMsMax);
   if (!wait_ms.ok()) return wait_ms.status();
   NodeSession node(line);
+  if (!node.status().ok()) return node.status();
   const absl::StatusOr<Prompt> prompt = node->MakePrompt(*handle, input->Regions(), input->extras);
   if (!prompt.ok()) return prompt.status();
   const absl::StatusOr<LookupAnswer> answer = node->Lookup(*handle, {&*prompt, 1},

@@ -12,6 +12,7 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   const absl::StatusOr<Namespace> fields = ReadNamespace(line);
   if (!fields.ok()) return fields.status();
   NodeSession node(line);
+  if (!node.status().ok()) return node.status();
   const absl::StatusOr<NamespaceHandle> handle = node->RegisterNamespace(line.Get("name"), *fields);
   if (!handle.ok()) return handle.status();
   return Print(line,
@@ -27,9 +28,10 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
 Command RegisterCommand() {
   return {.name = "register",
           .summary = "binds a name to a namespace, so that its blocks can be kept",
-          .flags = WithCommonFlags(
-              {{"name", "NAME", "example", "label of the namespace"}, NamespaceFlag()},
-              /*asks_node=*/true),
+          .flags = WithCommonFlags({{"name", "NAME", "example", "label of the namespace"},
+                                    {"tenant", "NAME", "", "tenant to act for, of several"},
+                                    NamespaceFlag()},
+                                   /*asks_node=*/true),
           .run = Run};
 }
 

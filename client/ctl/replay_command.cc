@@ -36,6 +36,7 @@ absl::Status ParseReal(const CommandLine& line, absl::string_view flag, double* 
 
 absl::StatusOr<ReplayOptions> ReadOptions(const CommandLine& line) {
   ReplayOptions options;
+  options.tenant = line.Get("tenant");
   absl::Status status = ParseCount(line, "workers", &options.workers);
   status.Update(ParseReal(line, "rate", &options.rate));
   status.Update(ParseReal(line, "compute-tokens-per-second", &options.compute_tokens_per_second));
@@ -111,12 +112,21 @@ absl::Status Verdict(const ReplayReport& report, const absl::Status& first_failu
 absl::StatusOr<ReplayReport> RunReplay(const CommandLine& line, const ReplayOptions& options,
                                        TraceReader* trace, const Streams& streams,
                                        absl::Status* verdict) {
+  const absl::StatusOr<std::unique_ptr<ClientSecurity>> security = OpenSecurity(line);
+  if (!security.ok()) return security.status();
   SystemClientParts parts;
-  NodeClients nodes(NodeOptions(), parts.parts());
+  ClientOptions node_options = NodeOptions();
+  node_options.channel.tls_name = line.Get("tls-name");
+  node_options.credentials = (*security)->credentials();
+  node_options.metadata = (*security)->metadata();
+  NodeClients nodes(node_options, parts.parts());
   std::optional<RouterClient> router;
   if (!line.Given("node")) {
     RouterClientOptions router_options;
     router_options.target = line.Get("router");
+    router_options.channel = node_options.channel;
+    router_options.credentials = node_options.credentials;
+    router_options.metadata = node_options.metadata;
     if (absl::Status status = ValidateRouterClientOptions(router_options); !status.ok()) {
       return UsageError(absl::StrCat("--router: ", status.message()));
     }
@@ -178,6 +188,7 @@ Command ReplayCommand() {
            {"seed", "N", "1", "of generated requests"},
            {"router", "HOST:PORT", "127.0.0.1:7080", "the router to ask for each request"},
            {"node", "HOST:PORT", "", "one cache node, without a router"},
+           {"tenant", "NAME", "public", "whose blocks they are"},
            {"workers", "N", "16", "requests at once"},
            {"rate", "X", "0", "follow the trace's times, X times faster; 0: as fast as it goes"},
            {"compute-tokens-per-second", "X", "0",

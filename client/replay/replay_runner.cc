@@ -20,7 +20,6 @@
 #include "client/replay/request_queue.h"
 #include "common/base/check.h"
 #include "common/identity/block_hasher.h"
-#include "common/rpc/caller_identity.h"
 
 namespace cairn::replay {
 namespace {
@@ -34,10 +33,11 @@ struct OwnedPrompt {
   absl::StatusOr<Prompt> prompt = absl::UnknownError("not made");
 };
 
-void MakePrompt(const NamespaceHandle& name_space, const TraceRequest& request, OwnedPrompt* out) {
+void MakePrompt(const NamespaceHandle& name_space, const std::string& tenant,
+                const TraceRequest& request, OwnedPrompt* out) {
   const Sha256BlockHasher hasher;
   out->tokens = request.prompt.Tokens();
-  const Region region{.scope = {kPublicTenant, "", ""}, .tokens = out->tokens, .external_ids = {}};
+  const Region region{.scope = {tenant, "", ""}, .tokens = out->tokens, .external_ids = {}};
   out->prompt = Prompt::Make(hasher, name_space, {&region, 1});
 }
 
@@ -179,7 +179,7 @@ void ReplayRunner::Work(Replay* replay) const {
       if (early > absl::ZeroDuration() && !wait_->WaitFor(early)) break;
     }
     OwnedPrompt owned;
-    MakePrompt(replay->name_space, *request, &owned);
+    MakePrompt(replay->name_space, options_.tenant, *request, &owned);
     absl::Status ready = owned.prompt.status();
     if (ready.ok()) ready = engine.Begin(&*owned.prompt);
     if (!ready.ok()) {

@@ -35,6 +35,8 @@ struct ReplayOptions {
   double rate = 0;
   // Of each replica, which computes one prompt at a time; 0: computing takes no time.
   double compute_tokens_per_second = 0;
+  // Whose blocks they are.
+  std::string tenant = "public";
   // Of one block (MakeReplayNamespace).
   uint64_t block_bytes = 4096;
   // 0: as the trace has them, or kBlockTokensDefault.

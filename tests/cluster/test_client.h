@@ -5,21 +5,28 @@
 
 #include "client/cpp/cache_node_client.h"
 #include "client/cpp/client_parts.h"
+#include "common/security/client_security.h"
 
 namespace cairn::testing {
 
 class TestClient {
  public:
-  explicit TestClient(const std::string& address) : client_(OptionsFor(address), parts_.parts()) {}
+  explicit TestClient(const std::string& address) : TestClient(address, nullptr) {}
+  // `security`, where not null, is borrowed and outlives it.
+  TestClient(const std::string& address, const ClientSecurity* security)
+      : client_(OptionsFor(address, security), parts_.parts()) {}
 
   CacheNodeClient* operator->() { return &client_; }
   CacheNodeClient& operator*() { return client_; }
 
  private:
-  static ClientOptions OptionsFor(const std::string& address) {
+  static ClientOptions OptionsFor(const std::string& address, const ClientSecurity* security) {
     ClientOptions options;
     options.target = address;
     options.control_timeout = absl::Seconds(20);
+    if (security == nullptr) return options;
+    options.credentials = security->credentials();
+    options.metadata = security->metadata();
     return options;
   }
 

@@ -87,7 +87,9 @@ absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(const Option
     std::filesystem::remove_all(folder);
     return process.status();
   }
-  std::unique_ptr<ServerProcess> server(new ServerProcess(std::move(folder), *std::move(process)));
+  std::unique_ptr<ServerProcess> server(new ServerProcess(
+      std::move(folder), *std::move(process),
+      options.credentials ? options.credentials : grpc::InsecureChannelCredentials()));
   const absl::Time deadline = absl::Now() + options.ready_timeout;
   absl::Status status = server->AwaitListening(deadline);
   if (status.ok() && options.await_ready) status = server->AwaitReady(deadline);
@@ -95,8 +97,11 @@ absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(const Option
   return server;
 }
 
-ServerProcess::ServerProcess(std::string folder, std::unique_ptr<ChildProcess> process)
-    : folder_(std::move(folder)), process_(std::move(process)) {}
+ServerProcess::ServerProcess(std::string folder, std::unique_ptr<ChildProcess> process,
+                             std::shared_ptr<grpc::ChannelCredentials> credentials)
+    : folder_(std::move(folder)),
+      process_(std::move(process)),
+      credentials_(std::move(credentials)) {}
 
 ServerProcess::~ServerProcess() {
   process_->Kill9();
@@ -131,7 +136,7 @@ absl::Status ServerProcess::AwaitReady(absl::Time deadline) {
 }
 
 bool ServerProcess::IsReady() const {
-  grpc::GenericStub stub(grpc::CreateChannel(address_, grpc::InsecureChannelCredentials()));
+  grpc::GenericStub stub(grpc::CreateChannel(address_, credentials_));
   return SaysReady(&stub);
 }
 

@@ -4,6 +4,8 @@
 // test framework; a fixture prints Log() when a test failed. Thread-safety as ChildProcess.
 #pragma once
 
+#include <grpcpp/security/credentials.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +30,8 @@ class ServerProcess {
     absl::Duration ready_timeout = absl::Seconds(30);
     // Otherwise Start returns as soon as it listens.
     bool await_ready = true;
+    // For asking whether it is ready; null: plain text. (gRPC shares credentials.)
+    std::shared_ptr<grpc::ChannelCredentials> credentials = nullptr;
   };
 
   // Returns when the health service says that the program is ready. Not OK, with the end of its
@@ -54,13 +58,15 @@ class ServerProcess {
   void Continue();
 
  private:
-  ServerProcess(std::string folder, std::unique_ptr<ChildProcess> process);
+  ServerProcess(std::string folder, std::unique_ptr<ChildProcess> process,
+                std::shared_ptr<grpc::ChannelCredentials> credentials);
   // Sets address_.
   absl::Status AwaitListening(absl::Time deadline);
   absl::Status Ended(int exit_status) const;
 
   const std::string folder_;
   const std::unique_ptr<ChildProcess> process_;
+  const std::shared_ptr<grpc::ChannelCredentials> credentials_;
   std::string address_;
 };
 
