@@ -10,8 +10,8 @@
 #include "tests/sim/chaos.h"
 #include "tests/sim/fleet_view.h"
 #include "tests/sim/sim_options.h"
-#include "tests/sim/sim_worker.h"
-#include "tests/sim/stranger.h"
+#include "tests/sim/worker/sim_worker.h"
+#include "tests/sim/worker/stranger.h"
 
 namespace cairn::sim {
 

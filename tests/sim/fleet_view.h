@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/sim/prompt_book.h"
-#include "tests/sim/sim_node.h"
-#include "tests/sim/sim_router.h"
+#include "tests/sim/node/sim_node.h"
+#include "tests/sim/router/sim_router.h"
+#include "tests/sim/worker/prompt_book.h"
 
 namespace cairn::sim {
 

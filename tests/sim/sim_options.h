@@ -7,8 +7,8 @@
 #include "cache_node/store/block_store.h"
 #include "router/core/router_options.h"
 #include "tests/sim/chaos.h"
-#include "tests/sim/weather.h"
-#include "tests/sim/workload.h"
+#include "tests/sim/network/weather.h"
+#include "tests/sim/worker/workload.h"
 
 namespace cairn::sim {
 

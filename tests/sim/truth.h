@@ -15,8 +15,8 @@
 #include "absl/time/time.h"
 #include "cairn/v1/cache_node.pb.h"
 #include "tests/sim/event_log.h"
-#include "tests/sim/prompt_book.h"
 #include "tests/sim/witness.h"
+#include "tests/sim/worker/prompt_book.h"
 
 namespace cairn::sim {
 

@@ -17,7 +17,7 @@
 #include "common/identity/fingerprint.h"
 #include "common/identity/payload_map.h"
 #include "common/rpc/caller_identity.h"
-#include "tests/sim/packet.h"
+#include "tests/sim/network/packet.h"
 
 namespace cairn::sim {
 

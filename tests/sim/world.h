@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "tests/sim/event_log.h"
-#include "tests/sim/network.h"
+#include "tests/sim/network/network.h"
+#include "tests/sim/network/weather.h"
 #include "tests/sim/scheduler.h"
-#include "tests/sim/weather.h"
 #include "tests/sim/witnesses.h"
 
 namespace cairn::sim {
