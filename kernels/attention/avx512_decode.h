@@ -59,7 +59,9 @@ namespace cairn::kernels::avx512 {
 
 inline constexpr int kLineBytes = 64;
 
-inline void Prefetch(const std::byte* line) {
+// Inline by force, as all that only prefetch: GCC takes them for functions without effect, whose
+// calls it may drop.
+__attribute__((always_inline)) inline void Prefetch(const std::byte* line) {
   _mm_prefetch(reinterpret_cast<const char*>(line), _MM_HINT_T0);
 }
 

@@ -90,7 +90,7 @@ struct AheadLines {
   const std::byte* beyond = nullptr;
 
   template <int R>
-  void Fetch(int line) const {
+  __attribute__((always_inline)) void Fetch(int line) const {
     Prefetch(beyond + line * kLineBytes);
     Prefetch(next + line * kLineBytes);
     if constexpr (R <= 4) Prefetch(next + line * kLineBytes);

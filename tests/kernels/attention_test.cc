@@ -181,5 +181,19 @@ TEST_P(EachPathTest, PeerCasesOfPagedDecode) {
   }
 }
 
+TEST_P(EachPathTest, PeerCasesOfALongSequence) {
+  for (KvDtype dtype : {KvDtype::kFloat16, KvDtype::kFloat8E4m3fn}) {
+    for (uint32_t page : {1, 16}) {
+      SCOPED_TRACE(testing::Message() << NameOf(dtype) << " " << page);
+      CaseOptions options;
+      options.shape = ShapeOf(dtype, 4, page, 128);
+      options.query_heads = 4;
+      options.query_dtype = KvDtype::kFloat16;
+      options.sequences = {OneQuery(97), OneQuery(16384), OneQuery(2048)};
+      ExpectLikeReference(options);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cairn::kernels
