@@ -87,6 +87,7 @@ void ToMessage(const NamespaceStatus& status, v1::NamespaceInfo* message) {
   message->set_block_tokens(status.block_tokens);
   message->set_block_bytes(status.block_bytes);
   message->set_blocks(status.blocks);
+  message->set_disk_blocks(status.disk_blocks);
 }
 
 void ToMessage(const TenantStatus& status, v1::TenantInfo* message) {

@@ -213,7 +213,8 @@ std::vector<NamespaceStatus> BlockStore::Namespaces(absl::string_view tenant) co
          .model = record->fields.model,
          .block_tokens = record->map.layout().block_tokens,
          .block_bytes = record->map.block_bytes(),
-         .blocks = partition == 0 ? 0 : state.namespaces.PartitionAt(partition).blocks});
+         .blocks = partition == 0 ? 0 : state.namespaces.PartitionAt(partition).blocks,
+         .disk_blocks = partition == 0 ? 0 : state.disk.index.scopes().BlocksOf(partition)});
   }
   return statuses;
 }

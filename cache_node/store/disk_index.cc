@@ -141,7 +141,7 @@ void DiskIndex::Link(DiskHandle handle) {
     scope.first = handle;
   }
   scope.last = handle;
-  ++scope.blocks;
+  scopes_.CountBlock(node.scope);
 }
 
 void DiskIndex::Unlink(DiskHandle handle) {
@@ -157,8 +157,7 @@ void DiskIndex::Unlink(DiskHandle handle) {
   } else {
     scope.last = node.scope_previous;
   }
-  CAIRN_CHECK(scope.blocks > 0);
-  --scope.blocks;
+  scopes_.UncountBlock(node.scope);
 }
 
 DiskHandle DiskIndex::Insert(DiskScopeIndex scope, DiskFileIndex file, uint32_t slot,
@@ -288,10 +287,17 @@ absl::Status DiskIndex::Audit() const {
       }
     }
   }
+  absl::flat_hash_map<PartitionIndex, uint64_t> by_partition;
   for (const auto& [id, index] : scopes_.by_digest()) {
     uint64_t blocks = 0;
     for (DiskHandle at = scopes_.At(index).first; at != 0; at = At(at).scope_next) ++blocks;
     if (blocks != scopes_.At(index).blocks) return absl::InternalError("a scope is miscounted");
+    by_partition[id.first] += blocks;
+  }
+  for (const auto& [partition, blocks] : by_partition) {
+    if (blocks != scopes_.BlocksOf(partition)) {
+      return absl::InternalError("a partition's blocks on disk are miscounted");
+    }
   }
   return absl::OkStatus();
 }

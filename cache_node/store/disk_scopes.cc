@@ -46,6 +46,23 @@ void DiskScopes::DropIfUnused(DiskScopeIndex index) {
   free_.push_back(index);
 }
 
+void DiskScopes::CountBlock(DiskScopeIndex scope) {
+  ++records_[scope].blocks;
+  ++blocks_[records_[scope].partition];
+}
+
+void DiskScopes::UncountBlock(DiskScopeIndex scope) {
+  auto it = blocks_.find(records_[scope].partition);
+  CAIRN_CHECK(records_[scope].blocks > 0 && it != blocks_.end());
+  --records_[scope].blocks;
+  if (--it->second == 0) blocks_.erase(it);
+}
+
+uint64_t DiskScopes::BlocksOf(PartitionIndex partition) const {
+  auto it = blocks_.find(partition);
+  return it == blocks_.end() ? 0 : it->second;
+}
+
 const DiskScopeRecord* DiskScopes::Find(PartitionIndex partition,
                                         const BlockKey& scope_digest) const {
   auto it = by_digest_.find({partition, scope_digest});

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
 #include "cache_node/store/disk_files.h"
 #include "cache_node/store/removed_ring.h"
 #include "cache_node/tiers/disk/disk_types.h"
@@ -45,6 +46,11 @@ class DiskScopes {
   // Some scope of the partition that has blocks; null when there is none.
   const DiskScopeRecord* AnyOf(PartitionIndex partition) const;
 
+  void CountBlock(DiskScopeIndex scope);
+  void UncountBlock(DiskScopeIndex scope);
+  // Of all scopes of the partition.
+  uint64_t BlocksOf(PartitionIndex partition) const;
+
   size_t size() const { return by_digest_.size(); }
   uint64_t bytes() const { return bytes_; }
   const absl::btree_map<std::pair<PartitionIndex, BlockKey>, DiskScopeIndex>& by_digest() const {
@@ -55,6 +61,7 @@ class DiskScopes {
   std::vector<DiskScopeRecord> records_;
   std::vector<DiskScopeIndex> free_;
   absl::btree_map<std::pair<PartitionIndex, BlockKey>, DiskScopeIndex> by_digest_;
+  absl::flat_hash_map<PartitionIndex, uint64_t> blocks_;  // Of those that have some.
   uint64_t bytes_ = 0;
 };
 

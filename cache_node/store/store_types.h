@@ -180,7 +180,8 @@ struct NamespaceStatus {
   std::string model;
   uint32_t block_tokens = 0;
   uint64_t block_bytes = 0;
-  uint64_t blocks = 0;
+  uint64_t blocks = 0;       // In host memory.
+  uint64_t disk_blocks = 0;  // On disk, in host memory or not.
 };
 
 struct TenantStatus {

@@ -30,6 +30,24 @@ TEST(SpillWriterTest, WhatWasCommittedIsOnDiskAndSurvivesItsEvictionAndAKill) {
   EXPECT_TRUE(world.Audit().ok()) << world.Audit();
 }
 
+TEST(SpillWriterTest, ANamespaceIsDescribedWithItsBlocksInEachTier) {
+  DiskWorld world;
+  const TestPrompt prompt = world.PutOnDisk("t", 1, 6);
+  ASSERT_TRUE(world.store().Delete("t", world.t().fingerprint(), {prompt.keys[5]}).ok());
+  std::vector<NamespaceStatus> described = world.store().Namespaces("t");
+  ASSERT_EQ(described.size(), 1u);
+  EXPECT_EQ(described[0].blocks, world.store().Status().blocks);
+  EXPECT_EQ(described[0].disk_blocks, 5u);
+  world.t().Put(world.t().Prompt("u", 2, 3));
+  world.Spill();
+  EXPECT_EQ(world.store().Namespaces("t")[0].disk_blocks, world.store().Status().disk_blocks - 3);
+  world.Restart();
+  described = world.store().Namespaces("t");
+  EXPECT_EQ(described[0].blocks, 0u);
+  EXPECT_EQ(described[0].disk_blocks, world.store().Status().disk_blocks - 3);
+  EXPECT_TRUE(world.Audit().ok()) << world.Audit();
+}
+
 TEST(SpillWriterTest, AFileIsFinishedWhenItsFirstBlockIsOldEnough) {
   DiskWorld world;
   world.t().Put(world.t().Prompt("t", 1, 1));
