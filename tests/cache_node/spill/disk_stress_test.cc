@@ -21,8 +21,8 @@ using testing::DiskCall;
 
 constexpr uint32_t kPrompts = 48;
 constexpr size_t kBlocks = 4;
-constexpr uint64_t kReads = 2000;
-constexpr uint64_t kMovesEach = 100;
+constexpr uint64_t kReads = 1000;
+constexpr uint64_t kMovesEach = 60;
 constexpr int kFaultsMax =
     40;  // Beside damaged records: what the disk needs to be well costs time.
 
@@ -98,7 +98,7 @@ class DiskStress {
     const StoreCounters& counters = world_.counters();
     return read_ >= kReads && counters.loaded_blocks >= kMovesEach &&
            counters.spilled_blocks >= kMovesEach && counters.reclaimed_blocks >= kMovesEach &&
-           counters.spills_failed > 5 && counters.loads_damaged >= 3;
+           counters.spills_failed > 5 && counters.loads_damaged > 0;
   }
 
   void Start(std::function<void(Random&)> step) {
