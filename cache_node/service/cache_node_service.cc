@@ -31,7 +31,14 @@ Reactor* Finish(grpc::CallbackServerContext* context, RpcMetrics::Call call,
 }  // namespace
 
 absl::StatusOr<Caller> CacheNodeService::Resolve(const Context& context, RpcMethod name) const {
-  return parts_.callers->Resolve(context, absl::StrCat("CacheNode/", RpcMethodName(name)));
+  absl::StatusOr<Caller> caller =
+      parts_.callers->Resolve(context, absl::StrCat("CacheNode/", RpcMethodName(name)));
+  // Calls that only end something are never refused: they make room.
+  const bool costs =
+      name == RpcMethod::kLookup || name == RpcMethod::kGet || name == RpcMethod::kReserve;
+  if (!caller.ok() || !costs) return caller;
+  if (absl::Status status = parts_.rates->Admit(caller->tenant); !status.ok()) return status;
+  return caller;
 }
 
 template <typename Request, typename Response>
@@ -92,6 +99,12 @@ Reactor* CacheNodeService::RetireNamespace(Context* context,
 Reactor* CacheNodeService::ClearScope(Context* context, const v1::ClearScopeRequest* request,
                                       v1::ClearScopeResponse* response) {
   return RunOn(parts_.removals, RpcMethod::kClearScope, context, &NodeCalls::ClearScope, request,
+               response);
+}
+
+Reactor* CacheNodeService::PurgeWriter(Context* context, const v1::PurgeWriterRequest* request,
+                                       v1::PurgeWriterResponse* response) {
+  return RunOn(parts_.removals, RpcMethod::kPurgeWriter, context, &NodeCalls::PurgeWriter, request,
                response);
 }
 
@@ -178,6 +191,7 @@ absl::StatusOr<std::unique_ptr<GetFrames>> CacheNodeService::MakeGetFrames(
   absl::StatusOr<GetPlan> plan =
       MakeGetPlan(request, known ? parts_.store->FindPayloadMap(*fingerprint) : nullptr);
   if (!plan.ok()) return plan.status();
+  parts_.rates->Charge(caller->tenant, plan->payload_bytes());
   return std::make_unique<GetFrames>(parts_.store, parts_.get_pins, caller->tenant,
                                      *std::move(plan));
 }

@@ -32,6 +32,7 @@ class CacheNodeService final
     NodeCalls* calls = nullptr;
     BlockStore* store = nullptr;
     const CallerResolver* callers = nullptr;
+    TenantRates* rates = nullptr;
     const NodeFacts* facts = nullptr;
     RpcMetrics* metrics = nullptr;
     Executor* executor = nullptr;
@@ -55,6 +56,8 @@ class CacheNodeService final
                            v1::RetireNamespaceResponse* response) override;
   Reactor* ClearScope(Context* context, const v1::ClearScopeRequest* request,
                       v1::ClearScopeResponse* response) override;
+  Reactor* PurgeWriter(Context* context, const v1::PurgeWriterRequest* request,
+                       v1::PurgeWriterResponse* response) override;
   Reactor* Lookup(Context* context, const v1::LookupRequest* request,
                   v1::LookupResponse* response) override;
   Reactor* GetLease(Context* context, const v1::GetLeaseRequest* request,

@@ -63,6 +63,14 @@ absl::StatusOr<std::vector<GetPlan::Range>> ToRanges(const v1::GetRequest& reque
 
 }  // namespace
 
+uint64_t GetPlan::payload_bytes() const {
+  uint64_t bytes = 0;
+  for (const Range& range : ranges) {
+    bytes += range.segments * map->SegmentBytesAt(range.first_segment);
+  }
+  return bytes * keys.size();
+}
+
 absl::StatusOr<GetPlan> MakeGetPlan(const v1::GetRequest& request, const PayloadMap* map) {
   GetPlan plan;
   plan.map = map;

@@ -28,6 +28,9 @@ struct GetPlan {
   std::vector<BlockKey> keys;
   const PayloadMap* map = nullptr;  // Null: the namespace is not known, and every key is a miss.
   std::vector<Range> ranges;        // In the order asked for. Empty without a map.
+
+  // If all of it is there.
+  uint64_t payload_bytes() const;
 };
 
 // INVALID_ARGUMENT naming what is wrong: lengths, counts, duplicate keys, parts that the layout

@@ -16,6 +16,10 @@
 namespace cairn::node {
 namespace {
 
+// What may be kept for tenants together: the rest is for all to move in.
+constexpr uint64_t kKeptNumerator = 3;
+constexpr uint64_t kKeptDenominator = 4;
+
 // Longest that gRPC keeps sent bytes after its server is gone.
 constexpr absl::Duration kPinsReleasedWithin = absl::Seconds(10);
 
@@ -85,42 +89,52 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config, Disk
   const absl::StatusOr<ByteSize> limit = MemoryLimitOf(config, "/");
   if (!limit.ok()) return limit.status();
   absl::StatusOr<std::unique_ptr<ServerSecurity>> security =
-      ServerSecurity::Open(config.security, std::move(log));
+      ServerSecurity::Open(config.security, log);
   if (!security.ok()) return security.status();
-  Disk tier{.own = nullptr, .tier = disk};
+  Opened parts;
+  parts.security = *std::move(security);
+  if (!config.quota_file.empty()) {
+    absl::StatusOr<std::unique_ptr<TenantQuotaFile>> quotas = OpenTenantQuotas(
+        config.quota_file, ByteSize(config.host_memory.bytes() / kKeptDenominator * kKeptNumerator),
+        ReadSecurityFile);
+    if (!quotas.ok()) return quotas.status();
+    parts.quotas = *std::move(quotas);
+  }
+  parts.disk.tier = disk;
   if (config.disk.on() && disk == nullptr) {
     absl::StatusOr<std::unique_ptr<DiskTier>> opened = OpenDiskTier(config.disk);
     if (!opened.ok()) return opened.status();
-    tier.own = *std::move(opened);
-    tier.tier = tier.own.get();
+    parts.disk.own = *std::move(opened);
+    parts.disk.tier = parts.disk.own.get();
   }
   absl::StatusOr<std::unique_ptr<HostMemory>> memory =
       HostMemory::Create(config.host_memory.bytes());
   if (!memory.ok()) return memory.status();
-  std::unique_ptr<Node> node(
-      new Node(config, *limit, std::move(tier), *std::move(memory), *std::move(security)));
+  parts.memory = *std::move(memory);
+  std::unique_ptr<TenantQuotaFile> quotas = std::move(parts.quotas);
+  std::unique_ptr<Node> node(new Node(config, *limit, std::move(parts)));
+  if (quotas != nullptr) node->LimitTenants(std::move(quotas), std::move(log));
   if (node->disk_threads_.has_value()) node->disk_threads_->Open();
   if (absl::Status status = node->Listen(); !status.ok()) return status;
   if (node->disk_threads_.has_value()) node->disk_threads_->Start();
   return node;
 }
 
-Node::Node(const NodeConfig& config, ByteSize limit, Disk disk, std::unique_ptr<HostMemory> memory,
-           std::unique_ptr<ServerSecurity> security)
+Node::Node(const NodeConfig& config, ByteSize limit, Opened opened)
     : config_(config),
-      security_(std::move(security)),
+      security_(std::move(opened.security)),
       rpc_metrics_(&metrics_, &clock_),
       time_(&clock_, kTickAdvanceMax),
-      disk_(std::move(disk)),
+      disk_(std::move(opened.disk)),
       ledger_(disk_.tier == nullptr ? nullptr : std::make_unique<TierLedger>(disk_.tier)),
       disk_bells_(disk_.tier == nullptr
                       ? nullptr
                       : std::make_unique<DiskBells>(static_cast<size_t>(config.disk.read_threads))),
       waker_(&router_),
       waiter_(&waiting_, &clock_),
-      store_(std::make_unique<BlockStore>(StoreOptions(config), &time_, &random_, &counters_,
-                                          std::move(memory), std::make_unique<LruPolicyFactory>(),
-                                          StoreSignals(), ledger_.get())),
+      store_(std::make_unique<BlockStore>(
+          StoreOptions(config), &time_, &random_, &counters_, std::move(opened.memory),
+          std::make_unique<LruPolicyFactory>(), StoreSignals(), ledger_.get())),
       in_flight_(AdmissionOptions(config), &clock_),
       node_metrics_(&metrics_, store_.get(), &counters_, &in_flight_),
       security_errors_(
@@ -128,6 +142,7 @@ Node::Node(const NodeConfig& config, ByteSize limit, Disk disk, std::unique_ptr<
                                "Polls of token or access files that could not be taken over.",
                                [this] { return static_cast<double>(security_->read_errors()); })),
       request_memory_(MemoryOptions(config)),
+      rates_(&clock_),
       facts_({.node_id = config.node_id,
               .incarnation = random_.New<Incarnation>(),
               .worker_address = config.worker_address,
@@ -140,6 +155,7 @@ Node::Node(const NodeConfig& config, ByteSize limit, Disk disk, std::unique_ptr<
               .hasher = &hasher_,
               .clock = &clock_,
               .memory = &request_memory_,
+              .rates = &rates_,
               .facts = &facts_,
               .disk = disk_.tier != nullptr}),
       executor_(ExecutorOptions(config, "calls", config.executor_threads)),
@@ -149,6 +165,13 @@ Node::Node(const NodeConfig& config, ByteSize limit, Disk disk, std::unique_ptr<
   if (disk_.tier != nullptr) MakeDiskThreads();
   ticker_.emplace("ticker", kTick, [this] { Tick(); });
   heartbeat_.emplace("heartbeat", config_.heartbeat, [this] { router_.Heartbeat(); });
+}
+
+void Node::LimitTenants(std::unique_ptr<TenantQuotaFile> quotas, Log log) {
+  tenant_limits_.emplace(std::move(quotas), store_.get(), &rates_);
+  quota_watch_ = std::make_unique<FileWatch>(
+      std::vector<FileWatch::Poll>{[this] { return tenant_limits_->Poll(); }}, std::move(log));
+  quota_watch_->Start(kSecurityPollInterval);
 }
 
 BlockStore::Signals Node::StoreSignals() {
@@ -182,6 +205,7 @@ CacheNodeService::Parts Node::ServiceParts() {
   parts.calls = &calls_;
   parts.store = store_.get();
   parts.callers = &security_->callers();
+  parts.rates = &rates_;
   parts.facts = &facts_;
   parts.metrics = &rpc_metrics_;
   parts.executor = &executor_;
@@ -251,6 +275,7 @@ absl::Status Node::Listen() {
 }
 
 Node::~Node() {
+  quota_watch_ = nullptr;
   server_ = nullptr;  // Cancels and awaits all calls.
   metrics_server_ = nullptr;
   heartbeat_.reset();

@@ -35,12 +35,15 @@
 #include "cache_node/service/waiting_calls.h"
 #include "cache_node/spill/tier_ledger.h"
 #include "cache_node/store/block_store.h"
+#include "cache_node/tenants/tenant_limits.h"
+#include "cache_node/tenants/tenant_rates.h"
 #include "cache_node/tiers/disk/disk_tier.h"
 #include "common/base/clock.h"
 #include "common/base/guarded_time.h"
 #include "common/base/random_source.h"
 #include "common/identity/block_hasher.h"
 #include "common/metrics/metrics.h"
+#include "common/security/file_watch.h"
 #include "common/security/server_security.h"
 #include "common/server/executor.h"
 #include "common/server/metrics_server.h"
@@ -92,8 +95,17 @@ class Node {
     DiskTier* tier = nullptr;
   };
 
-  Node(const NodeConfig& config, ByteSize limit, Disk disk, std::unique_ptr<HostMemory> memory,
-       std::unique_ptr<ServerSecurity> security);
+  // What Start opened.
+  struct Opened {
+    Disk disk;
+    std::unique_ptr<HostMemory> memory;
+    std::unique_ptr<ServerSecurity> security;
+    std::unique_ptr<TenantQuotaFile> quotas;  // Null where tenants have no limits.
+  };
+
+  Node(const NodeConfig& config, ByteSize limit, Opened opened);
+
+  void LimitTenants(std::unique_ptr<TenantQuotaFile> quotas, Log log);
 
   BlockStore::Signals StoreSignals();
   void MakeDiskThreads();
@@ -129,6 +141,9 @@ class Node {
   std::optional<DiskMetrics> disk_metrics_;
   CallbackMetric security_errors_;
   RequestMemory request_memory_;
+  TenantRates rates_;
+  std::optional<TenantLimits> tenant_limits_;  // These two are null where tenants have none.
+  std::unique_ptr<FileWatch> quota_watch_;
   NodeFacts facts_;
   FeedMessages feed_messages_;
   GetSlots get_slots_;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cache_node/service/store_messages.h"
 #include "cache_node/store/scope_digest.h"
+#include "cache_node/store/writer_digest.h"
 #include "common/base/hex.h"
 #include "common/rpc/field_status.h"
 #include "common/rpc/id_conversion.h"
@@ -77,6 +78,28 @@ absl::Status NodeCalls::ClearScope(const Caller& caller, const v1::ClearScopeReq
   if (!removed.ok()) return removed.status();
   response->set_blocks(removed->blocks);
   response->set_pinned_bytes(removed->pinned_bytes);
+  return absl::OkStatus();
+}
+
+absl::Status NodeCalls::PurgeWriter(const Caller& caller, const v1::PurgeWriterRequest& request,
+                                    v1::PurgeWriterResponse* response) {
+  if (!caller.Is(Role::kAdmin)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("purging a writer is an admin's; ", caller.id, " is none"));
+  }
+  if (request.writer().empty() || request.writer().size() > kNameBytesMax) {
+    return absl::InvalidArgumentError(absl::StrCat("writer: ", request.writer().size(),
+                                                   " bytes, must be from 1 to ", kNameBytesMax));
+  }
+  if (request.since_unix_ms() < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("since_unix_ms: ", request.since_unix_ms(), ", must not be negative"));
+  }
+  const absl::StatusOr<RemovedBlocks> removed =
+      parts_.store->PurgeWriter(WriterDigest(request.writer()), request.since_unix_ms());
+  if (!removed.ok()) return removed.status();
+  response->set_blocks(removed->blocks);
+  response->set_done(true);
   return absl::OkStatus();
 }
 

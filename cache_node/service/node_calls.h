@@ -17,6 +17,7 @@
 #include "cache_node/service/request_memory.h"
 #include "cache_node/store/block_store.h"
 #include "cache_node/store/store_counters.h"
+#include "cache_node/tenants/tenant_rates.h"
 #include "cairn/v1/cache_node.pb.h"
 #include "common/base/clock.h"
 #include "common/identity/block_hasher.h"
@@ -35,6 +36,7 @@ class NodeCalls {
     const BlockHasher* hasher = nullptr;
     const Clock* clock = nullptr;
     RequestMemory* memory = nullptr;
+    TenantRates* rates = nullptr;  // Null: nobody's bytes are counted.
     const NodeFacts* facts = nullptr;
     bool disk = false;  // There is a disk tier: a lookup may wait for loads.
   };
@@ -48,6 +50,8 @@ class NodeCalls {
                                v1::RetireNamespaceResponse* response);
   absl::Status ClearScope(const Caller& caller, const v1::ClearScopeRequest& request,
                           v1::ClearScopeResponse* response);
+  absl::Status PurgeWriter(const Caller& caller, const v1::PurgeWriterRequest& request,
+                           v1::PurgeWriterResponse* response);
 
   // A lookup that may be tried again while it waits.
   struct PendingLookup {
@@ -105,6 +109,7 @@ class NodeCalls {
   // Null when it is not known to the tenant.
   const Namespace* FindNamespace(absl::string_view tenant, const Fingerprint& fingerprint) const;
   LookupAnswer Probe(PendingLookup& lookup) const;
+  uint64_t ReservedBytes(const ReservePlan& plan, const ReserveAnswer& answer) const;
   absl::StatusOr<ReservePlan> MakePlan(const v1::ReserveRequest& request,
                                        const Caller& caller) const;
 

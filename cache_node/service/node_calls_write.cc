@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "cache_node/service/request_hash.h"
 #include "cache_node/service/store_messages.h"
 #include "cache_node/store/reserve_plan.h"
+#include "cache_node/store/writer_digest.h"
 #include "common/base/check.h"
 #include "common/base/hex.h"
 #include "common/rpc/error_reason.h"
@@ -81,9 +83,17 @@ absl::Status NodeCalls::Reserve(const Caller& caller, const v1::ReserveRequest& 
       parts_.store->Reserve(plan->tenant, plan->fingerprint, plan->query);
   if (!answer.ok()) return answer.status();
   CAIRN_CHECK(answer->outcomes.size() == plan->query.keys.size());
+  if (parts_.rates != nullptr) parts_.rates->Charge(plan->tenant, ReservedBytes(*plan, *answer));
   ToMessage(*answer, response);
   turn->Remember(response->SerializeAsString());
   return absl::OkStatus();
+}
+
+uint64_t NodeCalls::ReservedBytes(const ReservePlan& plan, const ReserveAnswer& answer) const {
+  const auto blocks =
+      std::count(answer.outcomes.begin(), answer.outcomes.end(), ReserveOutcome::kReserved);
+  const PayloadMap* map = parts_.store->FindPayloadMap(plan.fingerprint);
+  return map == nullptr ? 0 : static_cast<uint64_t>(blocks) * map->block_bytes();
 }
 
 absl::StatusOr<NodeCalls::ReservePlan> NodeCalls::MakePlan(const v1::ReserveRequest& request,
@@ -134,6 +144,8 @@ absl::StatusOr<NodeCalls::ReservePlan> NodeCalls::MakePlan(const v1::ReserveRequ
   if (!query.ok()) return query.status();
   plan.query = *std::move(query);
   plan.query.retention = *retention;
+  plan.query.provenance = {.writer = WriterDigest(caller.id),
+                           .written_unix_ms = absl::ToUnixMillis(parts_.clock->WallNow())};
   return plan;
 }
 

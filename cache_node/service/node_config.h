@@ -21,6 +21,7 @@ namespace cairn::node {
 struct NodeConfig {
   std::vector<std::string> listen = {"127.0.0.1:7070"};
   ServerSecurityConfig security;
+  std::string quota_file;                         // Of tenants; empty: nobody has a limit.
   std::string metrics_listen = "127.0.0.1:7071";  // Empty: no metrics are served.
 
   std::string node_id;

@@ -17,6 +17,10 @@ ABSL_FLAG(bool, tls_client_optional, false,
           "Clients without a certificate may prove who they are by a token.");
 ABSL_FLAG(std::string, token_file, "",
           "Bearer tokens that are good, a line each: name and SHA-256 in hex; re-read.");
+ABSL_FLAG(std::string, quota_file, "",
+          "File of what each tenant may take of this node, re-read: a line a tenant or * for the "
+          "rest, with host=, host-kept=, disk=, leased=, reserved= (sizes), requests=, bytes= (a "
+          "second). Empty: no limits.");
 ABSL_FLAG(std::string, access_file, "",
           "Who may call, a line each: identity, roles, tenants; re-read. Required with "
           "certificates or tokens.");
@@ -129,6 +133,7 @@ NodeConfig ConfigFromFlags() {
   config.security = SecurityFromFlags();
   config.metrics_listen = absl::GetFlag(FLAGS_metrics_listen);
   config.node_id = absl::GetFlag(FLAGS_node_id);
+  config.quota_file = absl::GetFlag(FLAGS_quota_file);
   config.worker_address = absl::GetFlag(FLAGS_worker_address);
   config.advertise = absl::GetFlag(FLAGS_advertise);
   config.memory_limit = absl::GetFlag(FLAGS_memory_limit);

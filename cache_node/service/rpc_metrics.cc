@@ -10,6 +10,7 @@ namespace {
 constexpr std::array<absl::string_view, kRpcMethodCount> kNames = {"RegisterNamespace",
                                                                    "RetireNamespace",
                                                                    "ClearScope",
+                                                                   "PurgeWriter",
                                                                    "Lookup",
                                                                    "GetLease",
                                                                    "RenewLease",

@@ -22,6 +22,7 @@ enum class RpcMethod : size_t {
   kRegisterNamespace,
   kRetireNamespace,
   kClearScope,
+  kPurgeWriter,
   kLookup,
   kGetLease,
   kRenewLease,
@@ -37,7 +38,7 @@ enum class RpcMethod : size_t {
   kDescribe,
   kUnknown,  // A name that the service does not have.
 };
-inline constexpr size_t kRpcMethodCount = 17;
+inline constexpr size_t kRpcMethodCount = 18;
 
 absl::string_view RpcMethodName(RpcMethod method);
 

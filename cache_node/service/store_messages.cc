@@ -93,6 +93,7 @@ void ToMessage(const NamespaceStatus& status, v1::NamespaceInfo* message) {
 void ToMessage(const TenantStatus& status, v1::TenantInfo* message) {
   message->set_tenant(status.tenant);
   message->set_charged_bytes(status.charged_bytes);
+  message->set_disk_bytes(status.disk_bytes);
   message->set_leased_bytes(status.leased_bytes);
   message->set_reserved_bytes(status.reserved_bytes);
 }

@@ -41,6 +41,17 @@ absl::StatusOr<NamespaceHandle> CacheNodeClient::RegisterNamespace(const std::st
   return handle;
 }
 
+absl::StatusOr<v1::PurgeWriterResponse> CacheNodeClient::PurgeWriter(const std::string& writer,
+                                                                     absl::Time since) {
+  v1::PurgeWriterRequest request;
+  request.set_writer(writer);
+  request.set_since_unix_ms(absl::ToUnixMillis(since));
+  v1::PurgeWriterResponse response;
+  const absl::Status status = link_.Call(&Stub::PurgeWriter, request, {}, {}, &response);
+  if (!status.ok()) return status;
+  return response;
+}
+
 absl::StatusOr<v1::RetireNamespaceResponse> CacheNodeClient::RetireNamespace(
     const Fingerprint& fingerprint) {
   v1::RetireNamespaceRequest request;

@@ -52,6 +52,8 @@ class CacheNodeClient {
                                                     const Namespace& fields);
   // Admin. Done when no call can return the namespace's bytes any more.
   absl::StatusOr<v1::RetireNamespaceResponse> RetireNamespace(const Fingerprint& fingerprint);
+  // For admins.
+  absl::StatusOr<v1::PurgeWriterResponse> PurgeWriter(const std::string& writer, absl::Time since);
   // Removes every block of a scope of the caller's tenant.
   absl::StatusOr<v1::ClearScopeResponse> ClearScope(const Fingerprint& fingerprint,
                                                     const Scope& scope);

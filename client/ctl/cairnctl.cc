@@ -16,8 +16,8 @@ constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
 
 std::vector<Command> AllCommands() {
-  return {DescribeCommand(), RegisterCommand(), LookupCommand(), PutCommand(),   GetCommand(),
-          ClearCommand(),    RetireCommand(),   KeysCommand(),   ReplayCommand()};
+  return {DescribeCommand(), RegisterCommand(), LookupCommand(), PutCommand(),  GetCommand(),
+          ClearCommand(),    RetireCommand(),   PurgeCommand(),  KeysCommand(), ReplayCommand()};
 }
 
 std::string Usage() {

@@ -38,6 +38,7 @@ Command PutCommand();
 Command GetCommand();
 Command ClearCommand();
 Command RetireCommand();
+Command PurgeCommand();
 Command KeysCommand();
 Command ReplayCommand();
 

@@ -15,10 +15,11 @@ constexpr RoleSet kOwners = {Role::kWorker, Role::kAdmin};
 constexpr RoleSet kWatchers = {Role::kWorker, Role::kRouter, Role::kAdmin};
 constexpr RoleSet kAskers = RoleSet::All();
 
-constexpr std::array<RpcRule, 20> kRules = {{
+constexpr std::array<RpcRule, 21> kRules = {{
     {.method = "CacheNode/RegisterNamespace", .roles = kOwners, .acts_for_tenant = true},
     {.method = "CacheNode/RetireNamespace", .roles = kAdmins, .audited = true},
     {.method = "CacheNode/ClearScope", .roles = kOwners, .audited = true},
+    {.method = "CacheNode/PurgeWriter", .roles = kAdmins, .audited = true},
     {.method = "CacheNode/Lookup", .roles = kReaders},
     {.method = "CacheNode/GetLease", .roles = kReaders, .acts_for_tenant = true},
     {.method = "CacheNode/RenewLease", .roles = kReaders, .acts_for_tenant = true},

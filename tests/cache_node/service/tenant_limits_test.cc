@@ -1,0 +1,105 @@
+// A whole node whose tenants have limits: what calls are told, and what a changed quota file does.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "common/rpc/retry_status.h"
+#include "common/rpc/status_mapping.h"
+#include "tests/cache_node/service/node_fixture.h"
+
+namespace cairn::node {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TenantLimitsTest : public NodeFixture {
+ protected:
+  TenantLimitsTest() : path_(::testing::TempDir() + "/cairn_quotas") {}
+
+  void WriteQuotas(const std::string& text) {
+    std::ofstream(path_ + ".new") << text;
+    ASSERT_EQ(std::rename((path_ + ".new").c_str(), path_.c_str()), 0);
+  }
+  void StartWith(const std::string& quotas) {
+    WriteQuotas(quotas);
+    NodeConfig config = SmallConfig();
+    config.quota_file = path_;
+    StartNode(config);
+  }
+  grpc::Status Lookup(const TestPrompt& prompt) {
+    v1::LookupResponse response;
+    return stub_->Lookup(Context().get(), LookupRequestOf(prompt), &response);
+  }
+  v1::ReserveOutcome LastOutcome(const TestPrompt& prompt) {
+    v1::ReserveResponse response;
+    const grpc::Status status =
+        stub_->Reserve(Context().get(), ReserveRequestOf(prompt), &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.answers().empty() ? v1::RESERVE_OUTCOME_UNSPECIFIED
+                                      : response.answers().rbegin()->outcome();
+  }
+
+  const std::string path_;
+};
+
+TEST_F(TenantLimitsTest, OverItsRequestsATenantIsToldHowLongToWait) {
+  StartWith("* requests=3");
+  const TestPrompt prompt = MakePrompt(1, 1);
+  grpc::Status status;
+  int admitted = 0;
+  while ((status = Lookup(prompt)).ok()) ++admitted;
+  EXPECT_GE(admitted, 3);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("over its 3 requests a second"));
+  EXPECT_TRUE(RetryAfter(FromGrpcStatus(status)).has_value());
+  // What only looks or ends something is answered.
+  EXPECT_FALSE(Describe().tenants().empty());
+}
+
+TEST_F(TenantLimitsTest, OverItsBytesATenantsReservesAndGetsWait) {
+  StartWith("public bytes=1KiB");
+  Put(MakePrompt(1, 2));
+  EXPECT_EQ(Lookup(MakePrompt(2, 1)).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(TenantLimitsTest, AQuotaHoldsAndAChangedFileIsTakenOver) {
+  StartWith("public reserved=1MiB");
+  const TestPrompt large = MakePrompt(1, 128);  // 16 KiB each.
+  EXPECT_EQ(LastOutcome(large), v1::RESERVE_OUTCOME_QUOTA);
+  WriteQuotas("# nobody\n");
+  while (LastOutcome(MakePrompt(2, 128)) != v1::RESERVE_OUTCOME_RESERVED) {
+  }
+  WriteQuotas("public hots=1GiB");  // Changes nothing.
+  EXPECT_EQ(LastOutcome(MakePrompt(3, 128)), v1::RESERVE_OUTCOME_RESERVED);
+}
+
+TEST_F(TenantLimitsTest, ANodeDoesNotStartWithoutItsLimits) {
+  NodeConfig config = SmallConfig();
+  config.quota_file = "/nowhere/quotas";
+  EXPECT_THAT(std::string(Node::Start(config).status().message()), HasSubstr("/nowhere/quotas"));
+  WriteQuotas("public host-kept=60MiB");
+  config.quota_file = path_;
+  const absl::Status status = Node::Start(config).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("more than 48MiB is kept"));
+}
+
+TEST_F(TenantLimitsTest, WhatAWriterWroteIsPurgedByItsIdentity) {
+  const TestPrompt prompt = MakePrompt(1, 3);
+  Put(prompt);
+  v1::PurgeWriterRequest request;
+  v1::PurgeWriterResponse response;
+  EXPECT_EQ(stub_->PurgeWriter(Context().get(), request, &response).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  request.set_writer("somebody-else");
+  ASSERT_TRUE(stub_->PurgeWriter(Context().get(), request, &response).ok());
+  EXPECT_EQ(response.blocks(), 0u);
+  EXPECT_EQ(Present(prompt), 3u);
+  request.set_writer("insecure");
+  ASSERT_TRUE(stub_->PurgeWriter(Context().get(), request, &response).ok());
+  EXPECT_TRUE(response.done());
+  EXPECT_EQ(response.blocks(), 3u);
+  EXPECT_EQ(Present(prompt), 0u);
+}
+
+}  // namespace
+}  // namespace cairn::node
