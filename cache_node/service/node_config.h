@@ -60,7 +60,7 @@ struct NodeConfig {
 
   // Feed.
   int feed_shards = 64;
-  int feed_queue_records = 8192;
+  int feed_queue_records = 4096;
   absl::Duration heartbeat = absl::Milliseconds(500);
   absl::Duration feed_stall = absl::Seconds(30);
 

@@ -86,7 +86,7 @@ ABSL_FLAG(int, token_life_max_ms, 1'800'000, "Longest life of a token, however o
 ABSL_FLAG(int, removed_remembered, 65'536, "Removed keys remembered, to say why a block is gone.");
 
 ABSL_FLAG(int, feed_shards, 64, "Shards of the feed.");
-ABSL_FLAG(int, feed_queue_records, 8'192, "Records that may wait for one watcher of the feed.");
+ABSL_FLAG(int, feed_queue_records, 4096, "Records that may wait for one watcher of the feed.");
 ABSL_FLAG(int, heartbeat_ms, 500, "Time between heartbeats of the feed.");
 ABSL_FLAG(int, feed_stall_ms, 30'000, "A watcher that takes no message for so long is cut.");
 

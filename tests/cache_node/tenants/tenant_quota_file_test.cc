@@ -48,16 +48,16 @@ TEST(TenantQuotaFileTest, AnEmptyFileLimitsNobody) {
 TEST(TenantQuotaFileTest, WrongLinesAreNamedWithWhatToWrite) {
   const std::string long_name(300, 'x');
   const std::vector<std::pair<std::string, std::string>> wrong = {
-      {"a host=4GB", "host=4GB: write a size such as 64GiB"},
-      {"a host", "host=: write a size"},
-      {"a hots=4GiB", "hots: no limit of that name; there are host, host-kept"},
-      {"a host=1GiB host=2GiB", "host: given twice"},
-      {"a requests=many", "requests=many: write a whole number"},
-      {"a requests=-1", "requests=-1"},
+      {"a host=4GB", "host='4GB': write a size such as 64GiB"},
+      {"a host", "host='': write a size"},
+      {"a hots=4GiB", "'hots': no limit of that name; there are host, host-kept"},
+      {"a host=1GiB host=2GiB", "'host': given twice"},
+      {"a requests=many", "requests='many': write a whole number"},
+      {"a requests=-1", "requests='-1'"},
       {"host=1GiB", "begins with a tenant"},
       {"a host=1GiB host-kept=2GiB", "host-kept is more than host"},
       {"* host-kept=1GiB", "name them"},
-      {"a\na", "tenant a has a line already"},
+      {"a\na", "tenant 'a' has a line already"},
       {"a host-kept=6GiB\nb host-kept=5GiB", "more than 10GiB"},
       {absl::StrCat(long_name, " host=1GiB"), "begins with a tenant"},
   };
