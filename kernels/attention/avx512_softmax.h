@@ -38,19 +38,18 @@ inline __m512i Repeat(const void* from) {
   return _mm512_set1_epi32(dword);
 }
 
-// 2^x for x <= 0, minus infinity included; relative error about 2e-7. A NaN stays one.
+// 2^x for x up to about 0, minus infinity included; relative error about 1e-7. A NaN stays one.
 inline __m512 Exp2(__m512 x) {
+  constexpr int kPartAboveFloor = 0x09;           // Of VREDUCEPS: x - floor(x), without exceptions.
   x = _mm512_max_ps(_mm512_set1_ps(-200.0f), x);  // Of two operands the second wins if NaN.
-  const __m512 whole = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  const __m512 part = _mm512_sub_ps(x, whole);
-  __m512 p = _mm512_set1_ps(1.535336188e-4f);
-  p = _mm512_fmadd_ps(p, part, _mm512_set1_ps(1.339887440e-3f));
-  p = _mm512_fmadd_ps(p, part, _mm512_set1_ps(9.618437357e-3f));
-  p = _mm512_fmadd_ps(p, part, _mm512_set1_ps(5.550332471e-2f));
-  p = _mm512_fmadd_ps(p, part, _mm512_set1_ps(2.402264791e-1f));
-  p = _mm512_fmadd_ps(p, part, _mm512_set1_ps(6.931472028e-1f));
+  const __m512 part = _mm512_reduce_ps(x, kPartAboveFloor);
+  __m512 p = _mm512_set1_ps(1.867169445e-3f);
+  p = _mm512_fmadd_ps(p, part, _mm512_set1_ps(9.016946598e-3f));
+  p = _mm512_fmadd_ps(p, part, _mm512_set1_ps(5.579997341e-2f));
+  p = _mm512_fmadd_ps(p, part, _mm512_set1_ps(2.401644334e-1f));
+  p = _mm512_fmadd_ps(p, part, _mm512_set1_ps(6.931513132e-1f));
   p = _mm512_fmadd_ps(p, part, _mm512_set1_ps(1.0f));
-  return _mm512_scalef_ps(p, whole);
+  return _mm512_scalef_ps(p, x);  // Times two to the floor of x.
 }
 
 // cap * tanh(x / cap)
@@ -111,17 +110,35 @@ __m512 Logits(const TileGeometry& geometry, const Tile& tile, const RowBlock& bl
   return MaxOfRows<R>(most);
 }
 
-// 2^(score - most), summed and rounded to weights; with scales a weight takes its value's.
+// Whether logits are dot products times a constant that keeps their order.
+inline bool IsPlain(const TileGeometry& geometry, const Tile& tile) {
+  return tile.all_visible && !geometry.scaled && geometry.soft_cap == 0 &&
+         geometry.softmax_scale >= 0;
+}
+
+// The most of each row's dot products.
 template <int R>
-void Weights(const TileGeometry& geometry, const Tile& tile, const float* scores, __m512 most,
-             __m512* sum, uint32_t* weights) {
+__m512 MostOfScores(const Tile& tile, const float* scores) {
+  const uint32_t vectors = tile.octets * R / 2;
+  __m512 even = _mm512_load_ps(scores), odd = _mm512_load_ps(scores + 16);
+  for (uint32_t k = 2; k < vectors; k += 2) {
+    even = _mm512_max_ps(even, _mm512_load_ps(scores + k * 16));
+    odd = _mm512_max_ps(odd, _mm512_load_ps(scores + k * 16 + 16));
+  }
+  return MaxOfRows<R>(_mm512_max_ps(even, odd));
+}
+
+// 2^(score * factor - most), summed and rounded to weights; with scales a weight takes its value's.
+template <int R>
+void Weights(const TileGeometry& geometry, const Tile& tile, const float* scores, __m512 factor,
+             __m512 most, __m512* sum, uint32_t* weights) {
   const uint32_t vectors = tile.octets * R / 2;
   const __m512i interleave =
       _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
                        21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   for (uint32_t k = 0; k < vectors; k += 2) {
-    __m512 p0 = Exp2(_mm512_sub_ps(_mm512_load_ps(scores + k * 16), most));
-    __m512 p1 = Exp2(_mm512_sub_ps(_mm512_load_ps(scores + k * 16 + 16), most));
+    __m512 p0 = Exp2(_mm512_fmsub_ps(_mm512_load_ps(scores + k * 16), factor, most));
+    __m512 p1 = Exp2(_mm512_fmsub_ps(_mm512_load_ps(scores + k * 16 + 16), factor, most));
     *sum = _mm512_add_ps(*sum, _mm512_add_ps(p0, p1));
     if (geometry.scaled) {
       const float* scales = tile.value_scales + k * (16 / R);
@@ -139,13 +156,17 @@ template <int R>
 __m512 Softmax(const TileGeometry& geometry, const Tile& tile, float* scores, uint32_t* weights,
                RowBlock* block) {
   const __m512 old_most = _mm512_load_ps(block->max);
-  const __m512 most = _mm512_max_ps(old_most, Logits<R>(geometry, tile, *block, scores));
+  const bool is_plain = IsPlain(geometry, tile);
+  const __m512 factor = _mm512_set1_ps(is_plain ? geometry.softmax_scale * kLog2E : 1.0f);
+  const __m512 seen_most = is_plain ? _mm512_mul_ps(MostOfScores<R>(tile, scores), factor)
+                                    : Logits<R>(geometry, tile, *block, scores);
+  const __m512 most = _mm512_max_ps(old_most, seen_most);
   // A row that saw nothing yet has no finite maximum to subtract.
   const __mmask16 none = _mm512_cmp_ps_mask(most, _mm512_set1_ps(-INFINITY), _CMP_EQ_OQ);
   const __m512 base = _mm512_mask_mov_ps(most, none, _mm512_setzero_ps());
   const __m512 shrink = Exp2(_mm512_sub_ps(old_most, base));
   __m512 sum = _mm512_mul_ps(_mm512_load_ps(block->sum), shrink);
-  Weights<R>(geometry, tile, scores, base, &sum, weights);
+  Weights<R>(geometry, tile, scores, factor, base, &sum, weights);
   _mm512_store_ps(block->max, most);
   _mm512_store_ps(block->sum, sum);
   return shrink;
