@@ -41,14 +41,27 @@ absl::StatusOr<Caller> CacheNodeService::Resolve(const Context& context, RpcMeth
   return caller;
 }
 
+void CacheNodeService::Audit(RpcMethod name, const absl::StatusOr<Caller>& caller,
+                             absl::string_view fingerprint, const absl::Status& outcome) const {
+  if (parts_.audit == nullptr) return;
+  const std::string method = absl::StrCat("CacheNode/", RpcMethodName(name));
+  if (IsAudited(method)) parts_.audit(AuditLine(method, caller, fingerprint, outcome));
+}
+
 template <typename Request, typename Response>
 absl::Status CacheNodeService::Run(RpcMethod name, const Context& context,
                                    Method<Request, Response> method, const Request& request,
                                    Response* response) const {
   if (context.IsCancelled()) return absl::CancelledError(kGone);
   const absl::StatusOr<Caller> caller = Resolve(context, name);
-  if (!caller.ok()) return caller.status();
-  return (parts_.calls->*method)(*caller, request, response);
+  absl::Status status = caller.status();
+  if (status.ok()) status = (parts_.calls->*method)(*caller, request, response);
+  if constexpr (requires { request.fingerprint(); }) {
+    Audit(name, caller, request.fingerprint(), status);
+  } else {
+    Audit(name, caller, "", status);
+  }
+  return status;
 }
 
 template <typename Request, typename Response>

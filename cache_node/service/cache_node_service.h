@@ -20,6 +20,7 @@
 #include "cairn/v1/cache_node.grpc.pb.h"
 #include "common/base/clock.h"
 #include "common/rpc/caller_resolver.h"
+#include "common/security/audit.h"
 #include "common/server/executor.h"
 
 namespace cairn::node {
@@ -33,6 +34,7 @@ class CacheNodeService final
     BlockStore* store = nullptr;
     const CallerResolver* callers = nullptr;
     TenantRates* rates = nullptr;
+    AuditLog audit;  // May be null.
     const NodeFacts* facts = nullptr;
     RpcMetrics* metrics = nullptr;
     Executor* executor = nullptr;
@@ -89,6 +91,9 @@ class CacheNodeService final
   using Method = absl::Status (NodeCalls::*)(const Caller&, const Request&, Response*);
 
   absl::StatusOr<Caller> Resolve(const Context& context, RpcMethod name) const;
+  // Leaves an audit line, where the rules want one.
+  void Audit(RpcMethod name, const absl::StatusOr<Caller>& caller, absl::string_view fingerprint,
+             const absl::Status& outcome) const;
   template <typename Request, typename Response>
   absl::Status Run(RpcMethod name, const Context& context, Method<Request, Response> method,
                    const Request& request, Response* response) const;

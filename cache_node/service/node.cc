@@ -111,9 +111,10 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config, Disk
       HostMemory::Create(config.host_memory.bytes());
   if (!memory.ok()) return memory.status();
   parts.memory = *std::move(memory);
+  parts.log = std::move(log);
   std::unique_ptr<TenantQuotaFile> quotas = std::move(parts.quotas);
   std::unique_ptr<Node> node(new Node(config, *limit, std::move(parts)));
-  if (quotas != nullptr) node->LimitTenants(std::move(quotas), std::move(log));
+  if (quotas != nullptr) node->LimitTenants(std::move(quotas));
   if (node->disk_threads_.has_value()) node->disk_threads_->Open();
   if (absl::Status status = node->Listen(); !status.ok()) return status;
   if (node->disk_threads_.has_value()) node->disk_threads_->Start();
@@ -123,6 +124,7 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config, Disk
 Node::Node(const NodeConfig& config, ByteSize limit, Opened opened)
     : config_(config),
       security_(std::move(opened.security)),
+      log_(std::move(opened.log)),
       rpc_metrics_(&metrics_, &clock_),
       time_(&clock_, kTickAdvanceMax),
       disk_(std::move(opened.disk)),
@@ -167,10 +169,10 @@ Node::Node(const NodeConfig& config, ByteSize limit, Opened opened)
   heartbeat_.emplace("heartbeat", config_.heartbeat, [this] { router_.Heartbeat(); });
 }
 
-void Node::LimitTenants(std::unique_ptr<TenantQuotaFile> quotas, Log log) {
+void Node::LimitTenants(std::unique_ptr<TenantQuotaFile> quotas) {
   tenant_limits_.emplace(std::move(quotas), store_.get(), &rates_);
   quota_watch_ = std::make_unique<FileWatch>(
-      std::vector<FileWatch::Poll>{[this] { return tenant_limits_->Poll(); }}, std::move(log));
+      std::vector<FileWatch::Poll>{[this] { return tenant_limits_->Poll(); }}, log_);
   quota_watch_->Start(kSecurityPollInterval);
 }
 
@@ -206,6 +208,7 @@ CacheNodeService::Parts Node::ServiceParts() {
   parts.store = store_.get();
   parts.callers = &security_->callers();
   parts.rates = &rates_;
+  parts.audit = log_;
   parts.facts = &facts_;
   parts.metrics = &rpc_metrics_;
   parts.executor = &executor_;

@@ -62,7 +62,7 @@ class Node {
   // After the grace, calls have this long to hear their status.
   static constexpr absl::Duration kCutGrace = absl::Milliseconds(500);
 
-  // Gets lines for people; called on several threads.
+  // Gets lines for people, audit lines (audit.h) among them; called on several threads.
   using Log = std::function<void(absl::string_view line)>;
 
   // Validates, checks memory, reads what says who may call, opens the disk tier, takes the pool,
@@ -101,11 +101,13 @@ class Node {
     std::unique_ptr<HostMemory> memory;
     std::unique_ptr<ServerSecurity> security;
     std::unique_ptr<TenantQuotaFile> quotas;  // Null where tenants have no limits.
+    Log log;
   };
 
   Node(const NodeConfig& config, ByteSize limit, Opened opened);
 
-  void LimitTenants(std::unique_ptr<TenantQuotaFile> quotas, Log log);
+  void LimitTenants(std::unique_ptr<TenantQuotaFile> quotas);
+
 
   BlockStore::Signals StoreSignals();
   void MakeDiskThreads();
@@ -120,6 +122,7 @@ class Node {
 
   const NodeConfig config_;
   const std::unique_ptr<ServerSecurity> security_;
+  const Log log_;
   SystemClock clock_;
   SecureRandom random_;
   Sha256BlockHasher hasher_;
