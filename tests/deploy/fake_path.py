@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-SCRIPTS = ("deploy/install-deps", "deploy/up", "tests/run")
+SCRIPTS = ("deploy/dev-certificates", "deploy/install-deps", "deploy/up", "tests/run")
 
 
 class FakePath:

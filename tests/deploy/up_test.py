@@ -105,6 +105,21 @@ class UpTest(unittest.TestCase):
         build, = self.calls_of("cmake --build")
         self.assertIn("--target cairn-node cairn-router cairnctl", build)
 
+    def test_with_tls_each_program_gets_its_own_certificate(self):
+        result = self.up("--once", "--tls")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for call in [*self.calls_of("cairn-node "), *self.calls_of("cairn-router ")]:
+            self.assertNotIn("--insecure", call)
+            self.assertIn("--access-file=", call)
+        for i in (1, 2, 3):
+            node, = [one for one in self.calls_of("cairn-node ") if f"--node-id=node-{i}" in one]
+            self.assertIn(f"/node-{i}/cert.pem", node)
+        router, = self.calls_of("cairn-router ")
+        self.assertIn("--node-tls-ca=", router)
+        self.assertIn("/worker/key.pem", self.replay_call())
+        self.assert_all_ended()
+        self.assert_no_folder()
+
     def test_a_failing_replay_fails_it(self):
         self.set_result(1)
         self.assertEqual(self.up("--once").returncode, 1)
