@@ -144,7 +144,7 @@ grpc::ByteBuffer FloodWriter::FrameOf(const TokenId& token, uint32_t layer) cons
 
 absl::Status FloodWriter::Write(const TokenId& token, absl::Time deadline) {
   const auto frames = static_cast<uint32_t>(digests_.size());
-  RawCall call(&raw_stub_, kWriteMethod, TimeFor(deadline));
+  RawCall call(&raw_stub_, kWriteMethod, TimeFor(deadline), /*metadata=*/nullptr);
   uint32_t sent = 1;
   uint32_t answered = 0;
   absl::Status error;
