@@ -48,6 +48,7 @@ class SecureTest : public ::testing::Test {
   // Follows the node.
   void StartRouter();
   ServerProcess& node() { return *node_; }
+  ServerProcess& router() { return *router_; }
 
   // With a certificate of that name; `tenant` goes into the metadata.
   Party& WithCertificate(const std::string& name, const std::string& tenant = "");

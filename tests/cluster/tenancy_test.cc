@@ -1,9 +1,17 @@
 // Each path is probed twice, by the same calls: the tenant that wrote the blocks hits, and another
 // one misses or is refused as for what never was. A cache that is dead, or that tells nobody apart,
 // fails half of it.
+#include <google/protobuf/descriptor.h>
+#include <grpcpp/create_channel.h>
+
 #include "absl/strings/str_cat.h"
+#include "cairn/v1/router.pb.h"
 #include "client/cpp/block_mirror.h"
+#include "client/cpp/raw_call.h"
 #include "common/base/random_source.h"
+#include "common/rpc/channel_options.h"
+#include "common/security/rpc_rules.h"
+#include "common/wire/message_codec.h"
 #include "tests/cluster/checked_payload.h"
 #include "tests/cluster/numbered_prompt.h"
 #include "tests/cluster/secure_fixture.h"
@@ -20,6 +28,7 @@ constexpr char kAccess[] =
     "spiffe://cairn.test/globex   worker  globex\n"
     "spiffe://cairn.test/both     worker  acme,globex\n"
     "spiffe://cairn.test/ops      admin   -\n"
+    "spiffe://cairn.test/publisher worker public\n"
     "spiffe://cairn.test/router   router  -\n"
     "token:acme-gateway           worker  acme\n";
 constexpr char kToken[] = "the-token-of-the-gateway";
@@ -96,7 +105,7 @@ TEST_F(TenancyTest, ATokensAndACertificatesTenantAreOne) {
   EXPECT_EQ(Present(**WithCertificate("both", "acme").node), kBlocks);
   EXPECT_EQ(Present(**WithCertificate("both", "globex").node), 0u);
   EXPECT_EQ(Present(Globex()), 0u);
-  const auto register_as = [this](Party& party) {
+  const auto register_as = [](Party& party) {
     return party.node->operator->()->RegisterNamespace("x", NamespaceOf(SmallBlocks())).status();
   };
   EXPECT_EQ(register_as(WithToken("stranger", "a-token-that-nobody-knows")).code(),
@@ -135,7 +144,7 @@ TEST_F(TenancyTest, ALeaseOfAnothersIsAsUnknownAsNone) {
     ReadLease joined = Globex().JoinLease(lease, 0, 1);
     EXPECT_EQ(Globex().GetLease(lease).status().code(), kAborted);
     EXPECT_EQ(joined.Renew(absl::Seconds(9)).status().code(), kAborted);
-    EXPECT_EQ(joined.End({{0u}}).status().code(), kAborted);
+    EXPECT_EQ(joined.End({0u}).status().code(), kAborted);
     joined.Release();
     GetOptions get;
     get.lease = lease;
@@ -146,7 +155,7 @@ TEST_F(TenancyTest, ALeaseOfAnothersIsAsUnknownAsNone) {
   GetOptions get;
   get.lease = answer->lease->id();
   EXPECT_TRUE(GetAndCompare(Acme(), space, Keys(), get).result.AllGood());
-  EXPECT_TRUE(answer->lease->End({{kBlocks}}).ok());
+  EXPECT_TRUE(answer->lease->End({uint32_t{kBlocks}}).ok());
 }
 
 TEST_F(TenancyTest, ReservingKeysOfAnothersAndWritingUnderItsToken) {
@@ -265,6 +274,65 @@ TEST_F(TenancyTest, SpillAndRestart) {
   EXPECT_EQ(Present(Acme(), PromptOf(Acme(), Space(Acme())), options), kBlocks);
   EXPECT_TRUE(GetAndCompare(Acme(), Space(Acme()), Keys()).result.AllGood());
   EXPECT_EQ(GetAndCompare(Globex(), Space(Globex()), Keys()).result.usable_prefix, 0u);
+}
+
+TEST_F(TenancyTest, PublicIsReadByAllAndWrittenByWhoListsIt) {
+  ASSERT_NO_FATAL_FAILURE(StartNode());
+  CacheNodeClient& publisher = **WithCertificate("publisher").node;
+  ASSERT_NO_FATAL_FAILURE(Put(publisher));
+  for (CacheNodeClient* reader : {&publisher, &Acme(), &Globex()}) {
+    const NamespaceHandle space = Space(*reader);
+    const Prompt prompt = PromptOf(*reader, space, "public");
+    EXPECT_EQ(Present(*reader, prompt), kBlocks);
+    EXPECT_TRUE(GetAndCompare(*reader, space, prompt.keys()).result.AllGood());
+    EXPECT_NE(MirrorOf(*reader).TiersOf(prompt.keys()[0]), 0);
+  }
+  EXPECT_EQ(Present(Acme()), 0u) << "of its own it has none";
+  const NamespaceHandle space = Space(Acme());
+  EXPECT_EQ(Acme().Reserve(space, PromptOf(Acme(), space, "public"), 0, 1).status().code(),
+            kDenied);
+  EXPECT_EQ(*Acme().Delete(space.fingerprint(), {PromptOf(Acme(), space, "public").keys()[0]}),
+            std::vector<bool>{false});
+  EXPECT_EQ(Present(Globex(), PromptOf(Globex(), Space(Globex()), "public")), kBlocks);
+}
+
+// How a call with an empty message ends.
+absl::StatusCode CodeOf(const std::string& address, const ClientSecurity& security,
+                        const std::string& method) {
+  grpc::GenericStub stub(
+      grpc::CreateCustomChannel(address, security.credentials(), MakeChannelArguments()));
+  RawCall call(&stub, method, absl::Seconds(20), security.metadata());
+  call.BeginWrite(EncodeMessage(v1::DescribeRequest()), /*last=*/true);
+  call.BeginRead();
+  while (true) {
+    const RawCall::Done done = call.Next();
+    if (done.event == RawCall::Event::kWritten) continue;
+    if (!done.ok) return call.Finish().code();
+    call.BeginRead();
+  }
+}
+
+TEST_F(TenancyTest, EveryMethodOfBothServicesRefusesWhoMayNotCallIt) {
+  ASSERT_NO_FATAL_FAILURE(StartNode());
+  ASSERT_NO_FATAL_FAILURE(StartRouter());
+  ClientSecurityConfig config;
+  config.tls.ca = FilesOf("node").ca;
+  const auto nobody = *ClientSecurity::Open(config, "", nullptr);
+  const ClientSecurity& stranger = *WithCertificate("stranger").security;
+  size_t methods = 0;
+  for (const auto& [file, address] :
+       {std::pair{v1::LookupRequest::descriptor()->file(), node().address()},
+        std::pair{v1::RouteRequest::descriptor()->file(), router().address()}}) {
+    const google::protobuf::ServiceDescriptor& service = *file->service(0);
+    for (int i = 0; i < service.method_count(); ++i) {
+      const std::string method =
+          absl::StrCat("/", service.full_name(), "/", service.method(i)->name());
+      EXPECT_EQ(CodeOf(address, *nobody, method), absl::StatusCode::kUnauthenticated) << method;
+      EXPECT_EQ(CodeOf(address, stranger, method), kDenied) << method;
+      ++methods;
+    }
+  }
+  EXPECT_EQ(methods, AllRpcRules().size());
 }
 
 TEST_F(TenancyTest, RouteLookupPrefixAndOutcome) {
