@@ -19,6 +19,7 @@
 #include "common/base/check.h"
 #include "kernels/attention/attention_runner.h"
 #include "kernels/quantize.h"
+#include "tests/bench/kernel_dot_floor.h"
 #include "tests/bench/kernel_read_floor.h"
 #include "tests/bench/suites.h"
 #include "tests/kernels/paged_kv.h"
@@ -295,7 +296,18 @@ void MeasureLatent(CpuPath best, kernels::WorkerPool* pool, JsonReport* report) 
   Decode decode(work, *kv, best, pool);
   std::vector<Step> steps = FloorsOf(*kv, pool);
   steps.push_back(StepOf(&decode));
-  Report("latent_h64", *kv, Measure(steps), 2, report);
+  // So many heads over one: computing bounds it, and reading is no floor.
+  const uint64_t flops = kTokens * work.group * 2 * (work.shape.key_dim + work.latent_value_dim);
+  if (best == CpuPath::kAvx512Bf16) {
+    steps.push_back([flops, pool](uint64_t) { DotInRegisters(flops, pool); });
+  }
+  const Timing timing = Measure(steps);
+  Report("latent_h64", *kv, timing, 2, report);
+  const double gigaflops = static_cast<double>(flops * kLayers) / 1e9;
+  report->Add("latent_h64_gigaflops", gigaflops / timing.seconds[2]);
+  if (best != CpuPath::kAvx512Bf16) return;
+  report->Add("floor_dots_gigaflops", gigaflops / timing.seconds[3]);
+  report->Add("latent_h64_over_dots_ratio", timing.seconds[3] / timing.seconds[2]);
 }
 
 }  // namespace
