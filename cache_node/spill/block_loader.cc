@@ -55,8 +55,7 @@ bool BlockLoader::Step() {
   DiskRecordFields fields;
   const absl::Status loaded = Load(*task, &fields);
   store_->FinishLoad(*task, loaded, fields);
-  // Should this fail, the record is refused again when it is read.
-  if (absl::IsDataLoss(loaded)) (void)tier_->MarkDead({task->place});
+  if (absl::IsDataLoss(loaded) && !tier_->MarkDead({task->place}).ok()) store_->NoteMarkFailed();
   return true;
 }
 

@@ -74,7 +74,9 @@ absl::Status FileReclaimer::MoveBlock(const MoveTask& move, DiskFileBuilder* fil
   DiskRecordFields fields;
   absl::Status read = tier_->Read(move.from, source.block.key, source.destination, &fields);
   GiveWay();
-  if (!read.ok() || !VerifyRecord(source, fields).ok()) return absl::OkStatus();
+  if (read.ok()) read = VerifyRecord(source, fields);
+  if (absl::IsDataLoss(read)) store_->QuarantineMove(move);
+  if (!read.ok()) return absl::OkStatus();
   GiveWay();
   DiskRecord record;
   record.block = move.write.block;

@@ -185,6 +185,10 @@ class BlockStore {
   void FinishReclaim(uint64_t file);
   // The file stays.
   void AbandonReclaim(uint64_t file);
+  // The record of a move is not the block's: it is quarantined. The move is still to be reported.
+  void QuarantineMove(const MoveTask& move);
+  // A record could not be marked dead; it is refused again when it is read.
+  void NoteMarkFailed() { counters_->marks_failed.fetch_add(1, std::memory_order_relaxed); }
 
   // Start, in this order: the ledger, best before other calls; then OpenDisk with what it answered,
   // once that is durable as a fence; then the files, oldest first, and EndRecovery, while the store

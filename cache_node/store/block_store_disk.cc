@@ -129,6 +129,18 @@ void BlockStore::AbandonReclaim(uint64_t file) {
   files.MarkBusy(*index, false);
 }
 
+void BlockStore::QuarantineMove(const MoveTask& move) {
+  Section section(this);
+  const DiskWrite* write = state_->disk.writes.Find(move.write.id);
+  CAIRN_CHECK_MSG(write != nullptr && write->from == move.from, "a move is bad that is not");
+  DiskIndex& index = state_->disk.index;
+  const DiskHandle handle = index.Find(write->partition, move.write.block.key);
+  if (handle == 0 || !(index.PlaceOf(handle) == move.from)) return;
+  counters_->loads_damaged.fetch_add(1, std::memory_order_relaxed);
+  counters_->quarantined_blocks.fetch_add(1, std::memory_order_relaxed);
+  state_->RemoveFromDisk(handle, RemovalReason::kQuarantined);
+}
+
 DiskTier::Fence BlockStore::RecoverLedger(const DiskTier::Ledger& ledger) {
   Section section(this);
   CAIRN_CHECK(ledger_ != nullptr && !state_->disk.open);

@@ -37,7 +37,8 @@ struct StoreCounters {
   Counter spills_failed{0};      // Taken, and not written.
   Counter loads{0};              // Begun.
   Counter loaded_blocks{0};      // Verified and in host memory.
-  Counter loads_damaged{0};      // The bytes were not those of the block: quarantined.
+  // Loaded, or to be written again: the bytes were not those of the block, which is quarantined.
+  Counter loads_damaged{0};
   Counter loads_failed{0};       // For another reason.
   Counter loads_refused{0};      // No room to load into, or too many at a time.
   Counter reinserted_blocks{0};  // Written again, as their file left.

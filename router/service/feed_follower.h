@@ -36,8 +36,8 @@ class FeedFollower {
 
   struct Options {
     // Wait after a feed ended; doubles up to the bound until a feed lasted longer than the bound.
-    absl::Duration backoff_initial = absl::Milliseconds(100);
-    absl::Duration backoff_max = absl::Seconds(2);
+    absl::Duration backoff_initial = absl::Milliseconds(50);
+    absl::Duration backoff_max = absl::Milliseconds(500);
     // A feed without a message of any kind for so long is given up: its peer may be gone without a
     // word. Counted in polls, so that a process that was stopped cuts nothing.
     absl::Duration silence_max = absl::Seconds(10);

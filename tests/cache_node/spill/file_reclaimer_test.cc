@@ -62,6 +62,24 @@ TEST(FileReclaimerTest, WhatIsUsedIsWrittenAgainWithinTheBytesAllowed) {
   EXPECT_TRUE(world.Audit().ok()) << world.Audit();
 }
 
+TEST(FileReclaimerTest, ARecordThatIsFoundDamagedIsQuarantinedAndCounted) {
+  DiskWorld world(SmallDisk(0.2));
+  // All are used alike, so the oldest file is the first to make room.
+  for (uint32_t seed = 1; seed <= 40; ++seed) {
+    const TestPrompt prompt = world.t().Prompt("t", seed, 4);
+    ASSERT_EQ(world.t().Put(prompt), 4u);
+    world.Spill();
+    if (seed == 1) world.disk().DamageFile(1);
+    world.t().Lookup("t", prompt, /*touch=*/true);
+    world.Reclaim();
+  }
+  EXPECT_EQ(world.counters().loads_damaged, 4u);
+  EXPECT_EQ(world.counters().quarantined_blocks, 4u);
+  // In host memory they are whole.
+  EXPECT_TRUE(world.Intact(world.t().Prompt("t", 1, 4)));
+  EXPECT_TRUE(world.Audit().ok()) << world.Audit();
+}
+
 TEST(FileReclaimerTest, ABlockOnWhichOthersHangOutlivesOneWithout) {
   DiskWorldOptions options = SmallDisk(0.3);
   DiskWorld world(options);
