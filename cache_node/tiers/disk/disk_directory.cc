@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -83,6 +84,8 @@ std::string NewIdentity() {
   return ToHex(random.New<Incarnation>().view());
 }
 
+std::string LockPath(absl::string_view folder) { return absl::StrCat(folder, "/LOCK"); }
+
 absl::Status Refused(absl::string_view path, absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat("disk directory ", path, ": ", why));
 }
@@ -98,7 +101,7 @@ absl::StatusOr<std::unique_ptr<DiskDirectory>> DiskDirectory::Open(const std::st
   std::error_code error;
   fs::create_directories(path, error);
   if (error) return Refused(path, error.message());
-  const std::string lock = path + "/LOCK";
+  const std::string lock = LockPath(path);
   const int fd = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return Refused(path, std::strerror(errno));
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
@@ -108,6 +111,16 @@ absl::StatusOr<std::unique_ptr<DiskDirectory>> DiskDirectory::Open(const std::st
     return Refused(path, "another node uses it; give each node a directory of its own");
   }
   return std::unique_ptr<DiskDirectory>(new DiskDirectory(path, fd));
+}
+
+absl::Status DiskDirectory::CheckHeld() const {
+  struct stat held = {}, there = {};
+  if (fstat(lock_fd_, &held) != 0) return FromErrno(path_, errno);
+  const std::string lock = LockPath(path_);
+  if (stat(lock.c_str(), &there) != 0) return FromErrno(lock, errno);
+  if (held.st_dev == there.st_dev && held.st_ino == there.st_ino) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      path_, " is not the folder that was opened; put that one back, or start the node again"));
 }
 
 absl::Status DiskDirectory::Prepare() {
@@ -145,6 +158,10 @@ absl::Status DiskDirectory::Wipe() {
 
 absl::Status DiskDirectory::ClearStaging() {
   if (absl::Status status = RemoveAll(staging()); !status.ok()) return status;
+  return MakeStaging();
+}
+
+absl::Status DiskDirectory::MakeStaging() {
   std::error_code error;
   fs::create_directory(staging(), error);
   return FromErrorCode(staging(), error);

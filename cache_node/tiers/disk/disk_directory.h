@@ -31,6 +31,10 @@ class DiskDirectory {
   std::string rebuild() const { return path_ + "/rebuild"; }
   std::string ballast() const { return path_ + "/ballast"; }
 
+  // UNAVAILABLE when the folder is not at path() any more: it was deleted, moved, or another is in
+  // its place, which may be another node's. To be called before anything is written by its path.
+  absl::Status CheckHeld() const;
+
   // Reads which version wrote it; clears what another did, and what is half made. To be called
   // until it is OK, before anything of it is used.
   absl::Status Prepare();
@@ -41,6 +45,9 @@ class DiskDirectory {
   absl::Status WriteFormat();
   // Deletes payload and ledger and begins a new identity.
   absl::Status Wipe();
+
+  // Makes the folder for files that are being built, if it is missing.
+  absl::Status MakeStaging();
 
   // Whether files here can be read and written past the page cache.
   bool SupportsDirectIo() const;

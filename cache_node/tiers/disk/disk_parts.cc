@@ -11,6 +11,8 @@ constexpr absl::Duration kCloseTimeout = absl::Seconds(5);
 }  // namespace
 
 void NoteWrite(DiskParts* parts, const absl::Status& status) {
+  // What is written needs nothing to be there but the tier's own folders.
+  if (absl::IsNotFound(status)) return NoteWrite(parts, absl::UnavailableError(status.message()));
   if (absl::IsUnavailable(status)) parts->write_errors.fetch_add(1, std::memory_order_relaxed);
   parts->health.NoteWrite(status);
 }

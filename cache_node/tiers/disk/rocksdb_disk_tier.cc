@@ -74,6 +74,7 @@ uint64_t RocksDbDiskTier::MemoryBytesMax(const RocksDbDiskTierOptions& options, 
 }
 
 absl::Status RocksDbDiskTier::Load() {
+  if (absl::Status status = parts_->directory->CheckHeld(); !status.ok()) return status;
   if (loaded_) {
     if (absl::Status status = parts_->ledger.Mend(kCloseTimeout); !status.ok()) return status;
     if (absl::Status status = parts_->payload.Mend(kCloseTimeout); !status.ok()) return status;
@@ -121,6 +122,10 @@ absl::Status RocksDbDiskTier::OpenLedger() {
 absl::StatusOr<std::unique_ptr<DiskFileBuilder>> RocksDbDiskTier::StartFile() {
   absl::Status status = parts_->health.AdmitWrite();
   if (!status.ok()) return status;
+  if (status = parts_->directory->CheckHeld(); !status.ok()) {
+    NoteWrite(parts_.get(), status);
+    return status;
+  }
   const absl::StatusOr<uint64_t> file = parts_->ledger.TakeFileNumber();
   if (!file.ok()) {
     NoteWrite(parts_.get(), file.status());
@@ -242,7 +247,8 @@ absl::Status RocksDbDiskTier::MarkDead(absl::Span<const DiskPlace> places) {
 absl::Status RocksDbDiskTier::SmallWrite(absl::FunctionRef<absl::Status()> write) {
   absl::Status status = parts_->health.AdmitRead();
   if (!status.ok()) return status;
-  status = WithBallast(parts_.get(), write);
+  status = parts_->directory->CheckHeld();
+  if (status.ok()) status = WithBallast(parts_.get(), write);
   NoteWrite(parts_.get(), status);
   return status;
 }
@@ -283,6 +289,7 @@ absl::Status RocksDbDiskTier::ProbeDisk() {
     return status;
   }
   parts_->files.Release(parts_->files.charge_min());
+  if (absl::Status staging = parts_->directory->MakeStaging(); !staging.ok()) return staging;
   const std::string path = parts_->directory->staging() + "/probe";
   const std::string written(kProbeBytes, 'p');
   std::string read;

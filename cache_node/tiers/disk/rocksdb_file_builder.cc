@@ -82,7 +82,8 @@ absl::Status RocksDbFileBuilder::Finish() {
     GiveUp();
     return status;
   }
-  status = WriteAndIngest();
+  status = parts_->directory->CheckHeld();
+  if (status.ok()) status = WriteAndIngest();
   NoteWrite(parts_, status);
   if (status.ok()) {
     ended_ = true;

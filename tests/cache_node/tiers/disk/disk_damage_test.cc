@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using node::DiskPlace;
 using node::DiskTier;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Health = DiskTier::Health;
 
@@ -195,6 +196,55 @@ TEST_F(DiskDamageTest, DamagedLedgerTakesThePayloadWithItSinceFencesMayBeMissing
     EXPECT_THAT(tier_->ReadLedger()->fences, IsEmpty());
     EXPECT_EQ(Readable(Put(50, 2), 50), 2);
   }
+}
+
+// What another node has made there meanwhile is not touched, and what comes back is taken in again.
+TEST_F(DiskDamageTest, FolderMovedAwayUnderARunningTierTakesItOutUntilItIsBack) {
+  const DiskPlace place = Put(1, 5)[0];
+  const std::string away = options_.directory + ".away";
+  fs::rename(options_.directory, away);
+  const std::string of_another = options_.directory + "/staging/of_another.sst";
+  fs::create_directories(options_.directory + "/staging");
+  std::ofstream(options_.directory + "/LOCK") << "";
+  std::ofstream(of_another) << "";
+  EXPECT_TRUE(absl::IsUnavailable(tier_->StartFile().status()));
+  EXPECT_EQ(tier_->GetStats().health, Health::kFailing);
+  EXPECT_THAT(tier_->GetStats().reason, HasSubstr(options_.directory));
+  EXPECT_TRUE(absl::IsUnavailable(tier_->Probe()));
+  EXPECT_TRUE(fs::exists(of_another));
+  fs::remove_all(options_.directory);
+  fs::rename(away, options_.directory);
+  EXPECT_TRUE(tier_->Probe().ok());
+  EXPECT_EQ(tier_->GetStats().health, Health::kServing);
+  EXPECT_TRUE(Read(place, 1).ok());
+  Put(21, 5);
+}
+
+TEST_F(DiskDamageTest, FileThatIsBuiltWhileItsFolderGoesIsNotThere) {
+  auto builder = tier_->StartFile();
+  ASSERT_TRUE(builder.ok());
+  AddTo(builder->get(), 1, 5);
+  const std::string away = options_.directory + ".away";
+  fs::rename(options_.directory, away);
+  EXPECT_TRUE(absl::IsUnavailable((*builder)->Finish()));
+  EXPECT_TRUE(absl::IsUnavailable(tier_->PutFence({})));
+  EXPECT_EQ(tier_->GetStats().health, Health::kFailing);
+  EXPECT_FALSE(fs::exists(options_.directory));
+  fs::rename(away, options_.directory);
+  EXPECT_TRUE(tier_->Probe().ok());
+  EXPECT_EQ(tier_->GetStats().files, 0u);
+}
+
+TEST_F(DiskDamageTest, StagingFolderThatWasDeletedIsMadeAgain) {
+  fs::remove_all(options_.directory + "/staging");
+  auto builder = tier_->StartFile();
+  ASSERT_TRUE(builder.ok());
+  const NumberedRecord record(1, kPayloadBytes);
+  EXPECT_FALSE((*builder)->Add(record.record()).ok());
+  EXPECT_EQ(tier_->GetStats().health, Health::kFailing);
+  EXPECT_EQ(tier_->GetStats().write_errors, 1u);
+  EXPECT_TRUE(tier_->Probe().ok());
+  EXPECT_TRUE(Read(Put(1, 5)[0], 1).ok());
 }
 
 TEST_F(DiskDamageTest, LeftoverFilesAreDeletedAtTheStart) {
