@@ -52,7 +52,7 @@ class CacheNodeClient {
                                                     const Namespace& fields);
   // Admin. Done when no call can return the namespace's bytes any more.
   absl::StatusOr<v1::RetireNamespaceResponse> RetireNamespace(const Fingerprint& fingerprint);
-  // For admins.
+  // Admin. What others computed from it goes too. UNAVAILABLE: some may be left, repeat the call.
   absl::StatusOr<v1::PurgeWriterResponse> PurgeWriter(const std::string& writer, absl::Time since);
   // Removes every block of a scope of the caller's tenant.
   absl::StatusOr<v1::ClearScopeResponse> ClearScope(const Fingerprint& fingerprint,
