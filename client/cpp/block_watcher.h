@@ -1,8 +1,8 @@
 // BlockWatcher: reads one feed of a node, message by message, on the thread that asks.
 //
 // A feed has no deadline: it lasts until it breaks, and each Next() says how long it waits. Feed
-// the messages to a BlockMirror and its resyncs back here. Who reads slowly is sent shards anew, who
-// reads nothing is cut. A broken feed stays broken. Not thread-safe; the client outlives it.
+// the messages to a BlockMirror and its resyncs back here. Who reads slowly is sent shards anew,
+// who reads nothing is cut. A broken feed stays broken. Not thread-safe; the client outlives it.
 #pragma once
 
 #include <grpcpp/client_context.h>
