@@ -35,6 +35,12 @@ void DiskMetrics::AddSpills(Metrics* metrics, const StoreCounters& c) {
   add("cairn_disk_spilled_bytes_total", "Payload of them.", c.spilled_bytes);
   add("cairn_disk_spills_shed_total", "Blocks not queued for writing, for want of room.",
       c.spills_shed);
+  add("cairn_disk_spills_late_total", "Blocks evicted before their turn to be written.",
+      c.spills_late);
+  add("cairn_disk_spills_too_large_total", "Committed blocks beyond --spill-block-bytes.",
+      c.spills_too_large);
+  add("cairn_disk_spills_over_quota_total", "Blocks not written as their tenants' disk is used up.",
+      c.spills_over_quota);
   add("cairn_disk_spills_failed_total", "Blocks taken for writing that were not written.",
       c.spills_failed);
   add("cairn_disk_reinserted_blocks_total", "Blocks written again because their file left.",

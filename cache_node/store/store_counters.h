@@ -29,14 +29,16 @@ struct StoreCounters {
   Counter feed_shards_given_up{0};  // Sent anew to a watcher that fell behind.
   Counter segment_remakes{0};
   // Of the disk tier.
-  Counter hit_tokens_disk{0};    // Of hit_tokens: on disk, or loaded and not used since.
-  Counter demoted_blocks{0};     // Left host memory and stayed on disk; not evicted.
-  Counter spilled_blocks{0};     // Became readable on disk.
-  Counter spilled_bytes{0};      // Their payload.
-  Counter spills_shed{0};        // Not queued, for want of room in the queue or the index.
-  Counter spills_failed{0};      // Taken, and not written.
-  Counter loads{0};              // Begun.
-  Counter loaded_blocks{0};      // Verified and in host memory.
+  Counter hit_tokens_disk{0};   // Of hit_tokens: on disk, or loaded and not used since.
+  Counter demoted_blocks{0};    // Left host memory and stayed on disk; not evicted.
+  Counter spilled_blocks{0};    // Became readable on disk.
+  Counter spilled_bytes{0};     // Their payload.
+  Counter spills_shed{0};       // Not queued, for want of room in the queue or the index.
+  Counter spills_late{0};       // Evicted before their turn to be written.
+  Counter spills_too_large{0};  // Committed, and larger than a block on disk may be.
+  Counter spills_failed{0};     // Taken, and not written.
+  Counter loads{0};             // Begun.
+  Counter loaded_blocks{0};     // Verified and in host memory.
   // Loaded, or to be written again: the bytes were not those of the block, which is quarantined.
   Counter loads_damaged{0};
   Counter loads_failed{0};       // For another reason.

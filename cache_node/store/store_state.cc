@@ -106,6 +106,9 @@ void StoreState::Publish(BlockEntry* entry) {
               {.partition = entry->partition, .key = entry->key, .tier_mask = TiersOf(*entry)});
   counters->committed_blocks.fetch_add(1, std::memory_order_relaxed);
   settled = true;
+  if (disk.enabled && entry->block_bytes() > disk.options.block_bytes_max) {
+    counters->spills_too_large.fetch_add(1, std::memory_order_relaxed);
+  }
   if (disk.options.admission == SpillAdmission::kAlways && QueueSpill(entry) == Queued::kFull) {
     counters->spills_shed.fetch_add(1, std::memory_order_relaxed);
   }
@@ -147,6 +150,9 @@ void StoreState::Remove(BlockEntry* entry, RemovalReason reason) {
   const bool could_be_read = was_present || (by_will && entry->disk != 0);
   if (by_will) entry->disk = 0;
   const bool stays_below = entry->disk != 0;
+  if (reason == RemovalReason::kEvicted && disk.QueuedToSpill(*entry)) {
+    counters->spills_late.fetch_add(1, std::memory_order_relaxed);
+  }
   Unschedule(*entry);
   Detach(entry);
   slots.Unlist(entry);

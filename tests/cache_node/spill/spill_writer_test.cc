@@ -272,6 +272,24 @@ TEST(SpillWriterTest, ADrainQueuesAllThatIsOnlyInHostMemory) {
   EXPECT_EQ(world.counters().spills_shed, 0u);
 }
 
+TEST(SpillWriterTest, BlocksThatNeverReachTheDiskAreCounted) {
+  DiskWorldOptions options;
+  options.store.disk.block_bytes_max = DiskWorld::kBlockBytes - 1;
+  DiskWorld refuses(options);
+  refuses.t().Put(refuses.t().Prompt("t", 1, 6));
+  refuses.Spill();
+  EXPECT_EQ(refuses.store().Status().disk_blocks, 0u);
+  EXPECT_EQ(refuses.counters().spills_too_large, 6u);
+  EXPECT_EQ(refuses.counters().spills_late, 0u);
+  DiskWorld slow;  // Its writer has no turn before others take the room.
+  const TestPrompt prompt = slow.t().Prompt("t", 1, 6);
+  slow.t().Put(prompt);
+  slow.FillHost(100);
+  EXPECT_EQ(slow.counters().spills_late, slow.counters().evicted_blocks);
+  EXPECT_GE(slow.counters().spills_late, 6u);
+  EXPECT_EQ(slow.counters().spills_too_large, 0u);
+}
+
 TEST(SpillWriterTest, ATenantThatHasAllItMayOnDiskGetsNoMoreUntilSomeHasLeft) {
   DiskWorld world;
   TenantQuotas quotas;
