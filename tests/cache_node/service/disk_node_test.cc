@@ -339,11 +339,12 @@ TEST_F(DiskNodeTest, ADrainWritesWhatIsOnlyInMemory) {
   EXPECT_EQ(Disk().blocks(), 0u);
   const auto context = Context();
   const auto feed = stub_->WatchBlocks(context.get());
+  v1::WatchBlocksResponse message;
+  ASSERT_TRUE(feed->Read(&message));  // A node that drains takes no new watcher.
   Hold(DiskCall::kStartFile);
   std::thread drain([&] { node_->Drain(); });
   // It waits, however many of the node's ticks go by.
   int beats = 0;
-  v1::WatchBlocksResponse message;
   while (beats < 5 && feed->Read(&message)) {
     beats += message.heartbeat().drain_state() == v1::DRAIN_STATE_DRAINING ? 1 : 0;
   }
