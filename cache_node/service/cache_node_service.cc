@@ -31,14 +31,7 @@ Reactor* Finish(grpc::CallbackServerContext* context, RpcMetrics::Call call,
 }  // namespace
 
 absl::StatusOr<Caller> CacheNodeService::Resolve(const Context& context, RpcMethod name) const {
-  absl::StatusOr<Caller> caller =
-      parts_.callers->Resolve(context, absl::StrCat("CacheNode/", RpcMethodName(name)));
-  // Calls that only end something are never refused: they make room.
-  const bool costs =
-      name == RpcMethod::kLookup || name == RpcMethod::kGet || name == RpcMethod::kReserve;
-  if (!caller.ok() || !costs) return caller;
-  if (absl::Status status = parts_.rates->Admit(caller->tenant); !status.ok()) return status;
-  return caller;
+  return parts_.callers->Resolve(context, absl::StrCat("CacheNode/", RpcMethodName(name)));
 }
 
 void CacheNodeService::Audit(RpcMethod name, const absl::StatusOr<Caller>& caller,
@@ -204,6 +197,7 @@ absl::StatusOr<std::unique_ptr<GetFrames>> CacheNodeService::MakeGetFrames(
   absl::StatusOr<GetPlan> plan =
       MakeGetPlan(request, known ? parts_.store->FindPayloadMap(*fingerprint) : nullptr);
   if (!plan.ok()) return plan.status();
+  if (absl::Status status = parts_.rates->Admit(caller->tenant); !status.ok()) return status;
   parts_.rates->Charge(caller->tenant, plan->payload_bytes());
   return std::make_unique<GetFrames>(parts_.store, parts_.get_pins, caller->tenant,
                                      *std::move(plan));

@@ -33,8 +33,8 @@ class CacheNodeService final
     NodeCalls* calls = nullptr;
     BlockStore* store = nullptr;
     const CallerResolver* callers = nullptr;
-    TenantRates* rates = nullptr;
-    AuditLog audit;  // May be null.
+    TenantRates* rates = nullptr;  // Not null.
+    AuditLog audit;                // May be null.
     const NodeFacts* facts = nullptr;
     RpcMetrics* metrics = nullptr;
     Executor* executor = nullptr;

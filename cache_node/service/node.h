@@ -108,7 +108,6 @@ class Node {
 
   void LimitTenants(std::unique_ptr<TenantQuotaFile> quotas);
 
-
   BlockStore::Signals StoreSignals();
   void MakeDiskThreads();
 

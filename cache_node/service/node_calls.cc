@@ -96,7 +96,8 @@ absl::Status NodeCalls::PurgeWriter(const Caller& caller, const v1::PurgeWriterR
         absl::StrCat("since_unix_ms: ", request.since_unix_ms(), ", must not be negative"));
   }
   const absl::StatusOr<RemovedBlocks> removed =
-      parts_.store->PurgeWriter(WriterDigest(request.writer()), request.since_unix_ms());
+      parts_.store->PurgeWriter(WriterDigest(request.writer()), request.since_unix_ms(),
+                                absl::ToUnixMillis(parts_.clock->WallNow()));
   if (!removed.ok()) return removed.status();
   response->set_blocks(removed->blocks);
   response->set_done(true);

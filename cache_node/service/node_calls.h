@@ -36,7 +36,7 @@ class NodeCalls {
     const BlockHasher* hasher = nullptr;
     const Clock* clock = nullptr;
     RequestMemory* memory = nullptr;
-    TenantRates* rates = nullptr;  // Null: nobody's bytes are counted.
+    TenantRates* rates = nullptr;  // Null: nobody has a limit.
     const NodeFacts* facts = nullptr;
     bool disk = false;  // There is a disk tier: a lookup may wait for loads.
   };
@@ -109,6 +109,8 @@ class NodeCalls {
   // Null when it is not known to the tenant.
   const Namespace* FindNamespace(absl::string_view tenant, const Fingerprint& fingerprint) const;
   LookupAnswer Probe(PendingLookup& lookup) const;
+  // One request of the tenant's, within its rates.
+  absl::Status Admit(absl::string_view tenant) const;
   uint64_t ReservedBytes(const ReservePlan& plan, const ReserveAnswer& answer) const;
   absl::StatusOr<ReservePlan> MakePlan(const v1::ReserveRequest& request,
                                        const Caller& caller) const;

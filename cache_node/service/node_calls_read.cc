@@ -39,6 +39,7 @@ absl::StatusOr<std::optional<NodeCalls::PendingLookup>> NodeCalls::BeginLookup(
   const absl::StatusOr<std::string> tenant = TenantOfPrompts(
       {request.prompts().data(), static_cast<size_t>(request.prompts_size())}, caller);
   if (!tenant.ok()) return tenant.status();
+  if (absl::Status status = Admit(*tenant); !status.ok()) return status;
   absl::StatusOr<LookupPlan> plan = MakeLookupPlan(
       request, caller, *tenant, FindNamespace(*tenant, *fingerprint), *parts_.hasher);
   if (!plan.ok()) return plan.status();

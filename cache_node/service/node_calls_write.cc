@@ -89,6 +89,10 @@ absl::Status NodeCalls::Reserve(const Caller& caller, const v1::ReserveRequest& 
   return absl::OkStatus();
 }
 
+absl::Status NodeCalls::Admit(absl::string_view tenant) const {
+  return parts_.rates == nullptr ? absl::OkStatus() : parts_.rates->Admit(tenant);
+}
+
 uint64_t NodeCalls::ReservedBytes(const ReservePlan& plan, const ReserveAnswer& answer) const {
   const auto blocks =
       std::count(answer.outcomes.begin(), answer.outcomes.end(), ReserveOutcome::kReserved);
@@ -108,6 +112,7 @@ absl::StatusOr<NodeCalls::ReservePlan> NodeCalls::MakePlan(const v1::ReserveRequ
   absl::StatusOr<std::string> tenant = TenantFor(caller, scope->tenant, TenantUse::kWrite);
   if (!tenant.ok()) return InField("scope", tenant.status());
   plan.tenant = *tenant;
+  if (absl::Status status = Admit(plan.tenant); !status.ok()) return status;
   fields.scope = *std::move(scope);
   fields.scope.tenant = *std::move(tenant);
   const absl::StatusOr<std::vector<BlockKey>> keys = ReserveKeys(request);

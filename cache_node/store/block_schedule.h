@@ -37,9 +37,6 @@ class BlockSchedule {
     return blocks_.contains({unix_ms, block.partition, block.key});
   }
 
-  uint64_t size() const { return blocks_.size(); }
-  uint64_t bytes() const { return blocks_.size() * kBytesPerBlock; }
-
  private:
   absl::btree_set<std::tuple<int64_t, PartitionIndex, BlockKey>> blocks_;
 };

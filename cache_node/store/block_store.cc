@@ -13,6 +13,9 @@
 namespace cairn::node {
 namespace {
 
+// Of one call: time goes on for leases and tokens too.
+constexpr int kRetentionSectionsMax = 16;
+
 bool HasLabelOf(const NamespaceRecord& record, absl::string_view tenant) {
   const auto first = record.labels.lower_bound({std::string(tenant), ""});
   return first != record.labels.end() && first->first == tenant;
@@ -121,8 +124,9 @@ void BlockStore::Tick() {
 
 void BlockStore::EndRetention(absl::Time wall) {
   const int64_t now_unix_ms = absl::ToUnixMillis(wall);
-  RunSteps([now_unix_ms](StoreState* state, absl::Time) {
-    return !state->StepRetention(kStepsPerLock, now_unix_ms);
+  int sections = kRetentionSectionsMax;
+  RunSteps([now_unix_ms, &sections](StoreState* state, absl::Time) {
+    return !state->StepRetention(kStepsPerLock, now_unix_ms) || --sections == 0;
   });
   RunChores();
 }

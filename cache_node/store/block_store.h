@@ -145,10 +145,11 @@ class BlockStore {
   // Hashes the node's own copy first; true: it was bad and the block is quarantined.
   absl::StatusOr<bool> ReportMismatch(absl::string_view tenant, const Fingerprint& fingerprint,
                                       const BlockKey& key, const SegmentId& segment);
-  // All blocks that the writer (Provenance) wrote since then, of whatever tenant and tier, and all
-  // that follow them. Nothing of it can be read when it returns. UNAVAILABLE: some may be left,
-  // repeat the call.
-  absl::StatusOr<RemovedBlocks> PurgeWriter(uint64_t writer, int64_t since_unix_ms);
+  // All blocks that the writer (Provenance) wrote between the two times, of whatever tenant and
+  // tier, and all that follow them and were written by then. Nothing of it can be read when it
+  // returns. UNAVAILABLE: some may be left, repeat the call.
+  absl::StatusOr<RemovedBlocks> PurgeWriter(uint64_t writer, int64_t since_unix_ms,
+                                            int64_t until_unix_ms);
   absl::StatusOr<std::vector<bool>> Delete(absl::string_view tenant, const Fingerprint& fingerprint,
                                            absl::Span<const BlockKey> keys);
 
@@ -220,8 +221,8 @@ class BlockStore {
   void Tick();
 
   // --- Retention ---
-  // Removes the blocks that expire until `wall`, and ends priorities; called every few tens of
-  // milliseconds. Their bytes cannot be read any more when it returns.
+  // Removes the blocks that expire until `wall`, and ends priorities, a bounded number a call;
+  // called every few tens of milliseconds.
   void EndRetention(absl::Time wall);
 
   // --- Feed ---

@@ -184,9 +184,10 @@ absl::StatusOr<std::vector<bool>> BlockStore::DeleteIn(PartitionIndex partition,
   return absl::UnavailableError("the blocks move on disk faster than they can be removed: retry");
 }
 
-absl::StatusOr<RemovedBlocks> BlockStore::PurgeWriter(uint64_t writer, int64_t since_unix_ms) {
+absl::StatusOr<RemovedBlocks> BlockStore::PurgeWriter(uint64_t writer, int64_t since_unix_ms,
+                                                      int64_t until_unix_ms) {
   if (absl::Status status = CanDelete(); !status.ok()) return status;
-  PurgeScan scan(writer, since_unix_ms);
+  PurgeScan scan(writer, since_unix_ms, until_unix_ms);
   RemovedBlocks removed;
   while (!scan.done()) {
     RunSteps([&scan](StoreState* state, absl::Time) { return scan.Step(state); });
@@ -202,6 +203,7 @@ absl::StatusOr<RemovedBlocks> BlockStore::PurgeWriter(uint64_t writer, int64_t s
       removed.blocks += static_cast<uint64_t>(std::count(deleted->begin(), deleted->end(), true));
     }
   }
+  removed.blocks += scan.reservations();
   return removed;
 }
 

@@ -104,12 +104,14 @@ DiskBlock DiskIndex::BlockOf(DiskHandle handle, uint64_t epoch) const {
 }
 
 uint64_t DiskIndex::bytes() const {
-  return size_ * kBytesPerBlock + waiting_.size() * kBytesPerWaitingParent + scopes_.bytes() +
-         files_.list_bytes();
+  return size_ * kBytesPerBlock + expiring_ * kBytesPerExpiry +
+         waiting_.size() * kBytesPerWaitingParent + scopes_.bytes() + files_.list_bytes();
 }
 
 bool DiskIndex::HasRoom() const {
-  return bytes() + kBytesPerBlock + kBytesPerWaitingParent + DiskFiles::kBytesPerSlot <= bytes_max_;
+  return bytes() + kBytesPerBlock + kBytesPerExpiry + kBytesPerWaitingParent +
+             DiskFiles::kBytesPerSlot <=
+         bytes_max_;
 }
 
 // A count of children follows the parent wherever it is: in its node, or waiting for it.
@@ -177,10 +179,7 @@ DiskHandle DiskIndex::Insert(DiskScopeIndex scope, DiskFileIndex file, uint32_t 
   node.file = file;
   node.slot = slot;
   node.depth = block.depth;
-  node.expires_unix_ms = block.expires_unix_ms;
-  node.priority = block.priority;
-  node.writer = static_cast<uint32_t>(block.provenance.writer);
-  node.written_unix_s = static_cast<uint32_t>(block.provenance.written_unix_ms / 1000);
+  Describe(handle, block);
   if (!waiting_.empty()) {
     if (auto it = waiting_.find({partition, block.key}); it != waiting_.end()) {
       node.children = it->second;
@@ -196,6 +195,16 @@ DiskHandle DiskIndex::Insert(DiskScopeIndex scope, DiskFileIndex file, uint32_t 
   files_.Put(file, slot, handle, block.payload_bytes);
   CountChild(partition, node, true);
   return handle;
+}
+
+void DiskIndex::Describe(DiskHandle handle, const DiskBlock& block) {
+  DiskNode& node = NodeAt(handle);
+  expiring_ += (block.expires_unix_ms != 0 ? 1 : 0);
+  expiring_ -= (node.expires_unix_ms != 0 ? 1 : 0);
+  node.expires_unix_ms = block.expires_unix_ms;
+  node.priority = block.priority;
+  node.writer = static_cast<uint32_t>(block.provenance.writer);
+  node.written_unix_s = static_cast<uint32_t>(block.provenance.written_unix_ms / 1000);
 }
 
 void DiskIndex::Move(DiskHandle handle, DiskFileIndex file, uint32_t slot, uint64_t sequence) {
@@ -218,6 +227,7 @@ void DiskIndex::Remove(DiskHandle handle) {
   --shard.sum.blocks;
   shard.sum.key_sum -= FeedKeyDigest(node.key);
   --size_;
+  expiring_ -= (node.expires_unix_ms != 0 ? 1 : 0);
   if (node.children > 0) waiting_.emplace(ParentId{partition, node.key}, node.children);
   CountChild(partition, node, false);
   const DiskScopeIndex scope = node.scope;

@@ -55,6 +55,8 @@ class DiskIndex {
   // Its place in its file's list, and what waits for parents, are counted apart.
   static constexpr uint64_t kBytesPerBlock = 104;
   static constexpr uint64_t kBytesPerWaitingParent = 64;
+  // More, for a block that expires: its place in the store's schedule.
+  static constexpr uint64_t kBytesPerExpiry = 64;
 
   DiskIndex(uint32_t shards, uint64_t bytes_max);
   ~DiskIndex();
@@ -88,6 +90,8 @@ class DiskIndex {
                     const DiskBlock& block);
   // The same block at another place.
   void Move(DiskHandle handle, DiskFileIndex file, uint32_t slot, uint64_t sequence);
+  // The block there is another of the same key: its end, priority and writer.
+  void Describe(DiskHandle handle, const DiskBlock& block);
   void Remove(DiskHandle handle);
 
   void MarkUsed(DiskHandle handle);
@@ -152,6 +156,7 @@ class DiskIndex {
   // Children of blocks that are not here.
   absl::flat_hash_map<ParentId, uint32_t> waiting_;
   uint64_t size_ = 0;
+  uint64_t expiring_ = 0;
 };
 
 }  // namespace cairn::node

@@ -6,8 +6,9 @@
 
 namespace cairn::node {
 
-bool PurgeScan::Follows(const BlockEntry& entry) const {
-  return entry.family != nullptr && found_.contains(entry.family->id);
+bool PurgeScan::IsWanted(const Provenance& provenance, bool follows) const {
+  if (follows) return provenance.IsWithin(0, until_unix_ms_);
+  return provenance.IsBy(writer_) && provenance.IsWithin(since_unix_ms_, until_unix_ms_);
 }
 
 void PurgeScan::Found(const ParentId& block) {
@@ -18,7 +19,8 @@ void PurgeScan::Found(const ParentId& block) {
 
 void PurgeScan::LookInHost(StoreState* state, BlockEntry* entry) {
   if (entry == nullptr || entry->life == BlockEntry::Life::kGone) return;
-  if (!entry->provenance.IsOf(writer_, since_unix_ms_) && !Follows(*entry)) return;
+  const bool follows = entry->family != nullptr && found_.contains(entry->family->id);
+  if (!IsWanted(entry->provenance, follows)) return;
   const ParentId block{entry->partition, entry->key};
   if (entry->life != BlockEntry::Life::kReserved) return Found(block);
   found_.insert(block);
@@ -30,10 +32,9 @@ void PurgeScan::LookInHost(StoreState* state, BlockEntry* entry) {
 void PurgeScan::LookOnDisk(StoreState* state, DiskHandle handle) {
   if (!state->disk.index.IsLive(handle)) return;
   const DiskNode& node = state->disk.index.At(handle);
-  const bool written =
-      state->disk.index.BlockOf(handle, 0).provenance.IsOf(writer_, since_unix_ms_);
   const bool follows = node.has_parent && found_.contains(state->DiskParentOf(handle));
-  if (written || follows) Found({state->disk.index.PartitionOf(handle), node.key});
+  if (!IsWanted(state->disk.index.BlockOf(handle, 0).provenance, follows)) return;
+  Found({state->disk.index.PartitionOf(handle), node.key});
 }
 
 bool PurgeScan::Advance(StoreState* state) {

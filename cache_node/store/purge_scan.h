@@ -1,4 +1,5 @@
-// PurgeScan: finds all blocks of one writer since some time, and all that follow them, in batches.
+// PurgeScan: finds all blocks that one writer wrote between two times, and all that follow them and
+// were written by then, in batches. What is written later is not looked at, so it comes to an end.
 //
 // What was computed from a broken worker's blocks is as broken, whoever computed it. The scan goes
 // over host memory and disk until a pass finds nothing new: blocks that it found are to be deleted
@@ -17,8 +18,8 @@ class PurgeScan {
  public:
   static constexpr size_t kBatchBlocks = 1024;
 
-  PurgeScan(uint64_t writer, int64_t since_unix_ms)
-      : writer_(writer), since_unix_ms_(since_unix_ms) {}
+  PurgeScan(uint64_t writer, int64_t since_unix_ms, int64_t until_unix_ms)
+      : writer_(writer), since_unix_ms_(since_unix_ms), until_unix_ms_(until_unix_ms) {}
 
   // A bounded part; true when there is a batch, or nothing is left.
   bool Step(StoreState* state);
@@ -29,7 +30,7 @@ class PurgeScan {
   uint64_t reservations() const { return reservations_; }
 
  private:
-  bool Follows(const BlockEntry& entry) const;
+  bool IsWanted(const Provenance& provenance, bool follows) const;
   void LookInHost(StoreState* state, BlockEntry* entry);
   void LookOnDisk(StoreState* state, DiskHandle handle);
   void Found(const ParentId& block);
@@ -38,6 +39,7 @@ class PurgeScan {
 
   const uint64_t writer_;
   const int64_t since_unix_ms_;
+  const int64_t until_unix_ms_;
   absl::flat_hash_set<ParentId> found_;  // In all.
   std::vector<ParentId> batch_;
   uint64_t reservations_ = 0;

@@ -137,7 +137,11 @@ void RecoveryOperation::Add(StoreState* state, uint32_t slot) {
   }
   if (const DiskHandle known = index.Find(home.partition, block.key); known != 0) {
     // It was written twice, and the kill came before the older file left.
-    if (index.At(known).sequence < block.sequence) index.Move(known, *file_, slot, block.sequence);
+    // Or the older one ended, and it was written anew.
+    if (index.At(known).sequence < block.sequence) {
+      index.Move(known, *file_, slot, block.sequence);
+      state->DescribeOnDisk(known, block);
+    }
     return ignore();
   }
   if (!home.scope.has_value()) {

@@ -237,7 +237,9 @@ ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::
 ReserveOperation::Verdict ReserveOperation::TakeSpace(StoreState* state, ClassSpace* space,
                                                       SlotRef* slot) {
   const uint64_t index_bytes = BlockEntry::IndexBytes(record_->map, TokensAt(next_).size()) +
-                               query_.adapter.size() + query_.salt.size();
+                               query_.adapter.size() + query_.salt.size() +
+                               StoreState::ScheduleBytes(query_.retention) +
+                               BlockSchedule::kBytesPerBlock;  // An end that it takes on.
   switch (seeker_.Seek(state, space, index_bytes, slot)) {
     case SpaceSeeker::Verdict::kSlot:
       return Verdict::kNext;

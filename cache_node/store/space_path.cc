@@ -170,8 +170,7 @@ bool MakeIndexRoom(StoreState* state, ClassSpace* space, uint64_t bytes) {
   ++space->slots_held;
   bool fits = false;
   for (size_t i = 0; i <= kEvictionsPerCall; ++i) {
-    const uint64_t schedules = state->expiries.bytes() + state->priorities.bytes();
-    fits = state->index.index_bytes() + schedules + bytes <= state->options.index_bytes_max;
+    fits = state->index.index_bytes() + bytes <= state->options.index_bytes_max;
     if (fits) break;
     std::optional<SlotSpace::Victim> victim = state->slots.VictimOf(space);
     if (!victim.has_value()) victim = state->slots.VictimElsewhere(space, may_take);

@@ -41,6 +41,15 @@ void StoreState::TakeOffDisk(DiskHandle handle) {
   disk.index.Remove(handle);
 }
 
+void StoreState::DescribeOnDisk(DiskHandle handle, const DiskBlock& block) {
+  const ParentId id{disk.index.PartitionOf(handle), block.key};
+  const BlockEntry* entry = index.Find(id.partition, id.key);
+  const int64_t before = disk.index.At(handle).expires_unix_ms;
+  if (entry == nullptr || entry->retention.expires_unix_ms != before) expiries.Erase(before, id);
+  disk.index.Describe(handle, block);
+  expiries.Put(block.expires_unix_ms, id);
+}
+
 void StoreState::RemoveFromDisk(DiskHandle handle, RemovalReason reason) {
   const ParentId block{disk.index.PartitionOf(handle), disk.index.At(handle).key};
   const int64_t expires_unix_ms = disk.index.At(handle).expires_unix_ms;

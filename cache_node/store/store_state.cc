@@ -50,6 +50,7 @@ BlockEntry* StoreState::Enter(std::unique_ptr<BlockEntry> made, const NewBlock& 
   made->epoch = block.name_space->epoch.load(std::memory_order_relaxed);
   made->depth = block.depth;
   made->retention = block.retention;
+  made->index_bytes += ScheduleBytes(block.retention);
   made->provenance = block.provenance;
   made->reserved_at = block.reserved_at;
   made->charge = ledger.Take(space->slot_class.tenant, made->block_bytes());

@@ -76,6 +76,8 @@ struct StoreState {
   // A mover's file has it now. 0 when the index is full.
   DiskHandle AddOnDisk(DiskScopeIndex scope, DiskFileIndex file, uint32_t slot,
                        const DiskBlock& block);
+  // What is there is another block of the same key.
+  void DescribeOnDisk(DiskHandle handle, const DiskBlock& block);
   // It cannot be found there any more. In host memory it stays.
   void RemoveFromDisk(DiskHandle handle, RemovalReason reason);
   // Whether the block can be a loading entry: no block in the index has another depth in mind.
@@ -123,6 +125,11 @@ struct StoreState {
   bool StepExpiry(size_t steps, absl::Time now);
 
   // --- Retention ---
+  // What a block takes in the schedules, as a part of its index.
+  static uint64_t ScheduleBytes(const Retention& retention) {
+    return (retention.expires_unix_ms != 0 ? BlockSchedule::kBytesPerBlock : 0) +
+           (retention.priority_until_unix_ms != 0 ? BlockSchedule::kBytesPerBlock : 0);
+  }
   // Removes blocks whose time has come, and ends priorities; likewise.
   bool StepRetention(size_t steps, int64_t now_unix_ms);
 

@@ -116,8 +116,9 @@ struct ReserveQuery {
   std::vector<BlockKey> keys;    // 1 to kBlocksPerReserveMax, no duplicates.
   std::vector<uint32_t> tokens;  // keys.size() * block_tokens, or empty.
   std::optional<size_t> mismatch_at;
-  absl::Duration ttl;        // Of the token. Zero takes the default.
-  Retention retention = {};  // Of all blocks, as is
+  absl::Duration ttl;  // Of the token. Zero takes the default.
+  // Both of all blocks.
+  Retention retention = {};
   Provenance provenance = {};
 };
 

@@ -48,8 +48,10 @@ void AddTokens(const NamespaceHandle& name_space, const Region& region, size_t f
 }
 
 void AddRetention(const KeepWish& keep, v1::ReserveRequest* request) {
+  // Rounded up: zero is as long as may be.
   const auto milliseconds = [](absl::Duration duration) {
-    return static_cast<uint64_t>(std::max<int64_t>(0, absl::ToInt64Milliseconds(duration)));
+    const absl::Duration whole = absl::Ceil(duration, absl::Milliseconds(1));
+    return static_cast<uint64_t>(std::max<int64_t>(0, absl::ToInt64Milliseconds(whole)));
   };
   v1::Retention retention;
   if (keep.priority.has_value()) retention.set_priority(*keep.priority);

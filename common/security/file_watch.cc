@@ -22,7 +22,7 @@ void FileWatch::PollAll() {
     if (said_[i] == status.message()) continue;
     said_[i] = std::string(status.message());
     if (log_ == nullptr) continue;
-    log_(status.ok() ? "a security file that could not be taken over is good again"
+    log_(status.ok() ? "a file that could not be taken over is good again"
                      : absl::StrCat("what was read before stays in force: ", said_[i]));
   }
 }

@@ -85,6 +85,8 @@ StuckWatcher::StuckWatcher(const std::string& address)
   EXPECT_TRUE(mirror.Exact());
 }
 
+absl::Status StuckWatcher::Read() { return watcher_.Next(kSoon).status(); }
+
 absl::Status StuckWatcher::End() {
   const absl::Time deadline = absl::Now() + kSoon;
   while (absl::Now() < deadline) {

@@ -33,6 +33,8 @@ class StuckWatcher {
  public:
   explicit StuckWatcher(const std::string& address);
 
+  // The next message, which comes soon.
+  absl::Status Read();
   // Reads what still comes; how the feed ended, or OK when it does not soon.
   absl::Status End();
 

@@ -30,14 +30,14 @@ TEST_F(FeedTest, MirrorsAgreeWithTheNodesDigestsAfterChurn) {
   ExpectAgreement(from_middle, "from the middle");
 }
 
-TEST_F(FeedTest, AWatcherThatStopsReadingIsCutAndTheOthersAreNot) {
+TEST_F(FeedTest, AWatcherThatStopsReadingIsNotCutAndTheOthersDoNotNotice) {
   ASSERT_NO_FATAL_FAILURE(Start({"--feed-queue-records=8192"}));
   MirrorReader other(**client_);
   Churn(1, 300);
   StuckWatcher stuck(node().address());
   ASSERT_FALSE(HasFailure());
   Churn(2, 1000);
-  EXPECT_EQ(stuck.End().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(stuck.Read().ok());
   ExpectAgreement(other, "the other watcher");
   MirrorReader again(**client_);
   ExpectAgreement(again, "one that begins again");

@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
 #include "common/rpc/retry_status.h"
 #include "common/rpc/status_mapping.h"
 #include "tests/cache_node/service/node_fixture.h"
@@ -14,7 +15,9 @@ using ::testing::HasSubstr;
 
 class TenantLimitsTest : public NodeFixture {
  protected:
-  TenantLimitsTest() : path_(::testing::TempDir() + "/cairn_quotas") {}
+  TenantLimitsTest()
+      : path_(absl::StrCat(::testing::TempDir(), "/cairn_quotas_",
+                           ::testing::UnitTest::GetInstance()->current_test_info()->name())) {}
 
   void WriteQuotas(const std::string& text) {
     std::ofstream(path_ + ".new") << text;

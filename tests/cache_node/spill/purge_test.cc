@@ -27,7 +27,7 @@ class PurgeTest : public ::testing::Test {
   }
   uint64_t Purge(int64_t since_unix_ms) {
     const absl::StatusOr<RemovedBlocks> removed =
-        world_.store().PurgeWriter(kBroken, since_unix_ms);
+        world_.store().PurgeWriter(kBroken, since_unix_ms, Now());
     EXPECT_TRUE(removed.ok()) << removed.status();
     EXPECT_TRUE(world_.Audit().ok()) << world_.Audit();
     return removed.ok() ? removed->blocks : 0;
@@ -114,11 +114,22 @@ TEST_F(PurgeTest, WhatIsBeingWrittenOrSpilledOrLoadedGoesToo) {
   }
 }
 
+TEST_F(PurgeTest, WhatTheWriterWritesAfterwardsIsNotItsBusiness) {
+  const TestPrompt before = PutBy(kBroken, 1, 3);
+  const int64_t until = Now();
+  world_.t().Advance(absl::Seconds(2));
+  const TestPrompt after = PutBy(kBroken, 2, 3);
+  ASSERT_TRUE(world_.store().PurgeWriter(kBroken, 0, until).ok());
+  EXPECT_EQ(world_.t().Present(before), 0u);
+  EXPECT_EQ(world_.t().Present(after), 3u);
+}
+
 TEST_F(PurgeTest, BeforeAllBlocksWereFoundItSaysToAskAgain) {
   PutBy(kBroken, 1, 2);
   world_.Spill();
   world_.RestartBeforeRecovery();
-  EXPECT_EQ(world_.store().PurgeWriter(kBroken, 0).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(world_.store().PurgeWriter(kBroken, 0, Now()).status().code(),
+            absl::StatusCode::kUnavailable);
   world_.Recover();
   EXPECT_EQ(Purge(0), 2u);
 }
@@ -132,7 +143,7 @@ TEST_F(PurgeTest, MoreThanOneBatchIsPurged) {
     ASSERT_EQ(large.t().Put(large.t().Prompt("t", seed, 100)), 100u);
   }
   large.Spill();
-  const absl::StatusOr<RemovedBlocks> removed = large.store().PurgeWriter(kBroken, 0);
+  const absl::StatusOr<RemovedBlocks> removed = large.store().PurgeWriter(kBroken, 0, 1'000);
   ASSERT_TRUE(removed.ok()) << removed.status();
   EXPECT_EQ(removed->blocks, 3000u);
   EXPECT_EQ(large.store().Status().disk_blocks, 0u);

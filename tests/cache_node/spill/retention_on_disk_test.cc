@@ -1,6 +1,7 @@
 // What writers wish for their blocks holds on disk too, and over restarts.
 #include <gmock/gmock.h>
 
+#include "cache_node/store/disk_index.h"
 #include "tests/cache_node/spill/disk_world.h"
 
 namespace cairn::node {
@@ -90,6 +91,25 @@ TEST_F(RetentionOnDiskTest, APriorityWithoutAnEndComesBackFromDiskWithItsBlock) 
   // They came last and would go last.
   ASSERT_EQ(world_.t().Put(world_.t().Prompt("t", 9000, 2)), 2u);
   EXPECT_THAT(world_.t().States(low), Each(BlockState::kDisk));
+}
+
+TEST_F(RetentionOnDiskTest, ABlockWrittenAnewAfterItsTimeOutlivesTheOldOneOverARestart) {
+  const TestPrompt prompt = PutOnDisk(1, 2, {.expires_unix_ms = UnixMsIn(absl::Minutes(1))});
+  PassTime(absl::Minutes(1));
+  ASSERT_EQ(world_.t().Put(prompt), 2u);
+  world_.Spill();
+  world_.Restart();
+  PassTime(absl::Minutes(1));
+  EXPECT_THAT(world_.t().States(prompt), Each(BlockState::kDisk));
+  EXPECT_TRUE(world_.Audit().ok()) << world_.Audit();
+}
+
+TEST_F(RetentionOnDiskTest, EndsOfBlocksOnDiskAreCountedWhereTheDisksIndexIs) {
+  PutOnDisk(1, 100, {.expires_unix_ms = UnixMsIn(absl::Minutes(1))});
+  const uint64_t with_ends = world_.store().Status().disk_index_bytes;
+  PassTime(absl::Minutes(1));
+  EXPECT_LE(world_.store().Status().disk_index_bytes,
+            with_ends - 100 * (DiskIndex::kBytesPerBlock + DiskIndex::kBytesPerExpiry));
 }
 
 }  // namespace
