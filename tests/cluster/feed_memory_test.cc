@@ -9,9 +9,9 @@ namespace cairn::testing {
 namespace {
 
 constexpr size_t kStuck = 8;
-// The queues of all of them: 8 * 8192 records of 160 bytes, and as much again for what gRPC holds
-// of each.
-constexpr uint64_t kGrowthMax = uint64_t{21} << 20;
+// The queues of all of them, 8 * 8192 records of 160 bytes, and half as much again for what gRPC
+// holds of each.
+constexpr uint64_t kGrowthMax = uint64_t{16} << 20;
 
 using FeedMemoryTest = FeedTest;
 
