@@ -194,7 +194,7 @@ TEST_F(DiskKillLoopTest, WhileScopesAreClearedAndTheNamespaceIsRetired) {
                                        .read = 4,
                                        .prefetch = 2,
                                        .clear = 3,
-                                       .retire = i % 2 == 0 ? 0u : 1u,
+                                       .retire = i % 2 == 0 ? 1u : 0u,
                                        .calls_until_kill = Between(30, 120)}));
     ASSERT_NO_FATAL_FAILURE(StartAndCheck());
   }
