@@ -35,7 +35,8 @@ uint64_t BlockEntry::IndexBytes(const PayloadMap& map, size_t tokens) {
 }
 
 bool BlockEntry::MayGo() const {
-  return life == Life::kPresent && !held() && (children == nullptr || children->holding == 0);
+  return life == Life::kPresent && !held() && !stays() &&
+         (children == nullptr || children->holding == 0);
 }
 
 bool BlockEntry::SameTokens(absl::Span<const uint32_t> others) const {

@@ -50,7 +50,9 @@ struct BlockEntry {
 
   uint64_t block_bytes() const { return map->block_bytes(); }
   bool held() const { return pins > 0 || claims > 0; }
-  // Present, and no child within its partition and no holder: eviction may take it.
+  bool stays() const { return stays_until_unix_ms != 0; }
+  // Present, and no child within its partition, no holder and no wish that it stays: eviction may
+  // take it.
   bool MayGo() const;
   bool HasTokens() const { return tokens != nullptr; }
   bool SameTokens(absl::Span<const uint32_t> others) const;
@@ -70,6 +72,7 @@ struct BlockEntry {
   absl::Time reserved_at;
   UseStamp stamp = 0;
   Retention retention;
+  int64_t stays_until_unix_ms = 0;  // Wall clock; 0: it may go like any other (store_stays.cc).
   Provenance provenance;
   uint64_t index_bytes = 0;
   std::unique_ptr<uint32_t[]> tokens;  // block_tokens of them, or null.

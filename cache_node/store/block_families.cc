@@ -160,7 +160,8 @@ BlockEntry* BlockFamilies::Step() {
 
 void BlockFamilies::DropIfEmpty(Family* family) {
   if (family->children > 0 || family->queued) return;
-  CAIRN_CHECK(family->first == nullptr && family->last == nullptr && family->holding == 0);
+  CAIRN_CHECK(family->first == nullptr && family->last == nullptr && family->holding == 0 &&
+              family->staying == 0);
   if (family->parent != nullptr) family->parent->children = nullptr;
   CAIRN_CHECK(families_.erase(ParentId(family->id)) == 1);
 }
@@ -168,15 +169,17 @@ void BlockFamilies::DropIfEmpty(Family* family) {
 absl::Status BlockFamilies::AuditFamily(const Family& family) const {
   uint32_t children = 0;
   uint32_t holding = 0;
+  uint32_t staying = 0;
   for (const BlockEntry* child = family.first; child != nullptr; child = child->family_next) {
     ++children;
     if (Holds(*child, family)) ++holding;
+    if (Holds(*child, family) && child->stays()) ++staying;
     if (child->family != &family) return absl::InternalError("a child knows another family");
     if (!family.queued && child->orphan != family.orphans) {
       return absl::InternalError("a child is not what its family is: orphan or not");
     }
   }
-  if (children != family.children || holding != family.holding) {
+  if (children != family.children || holding != family.holding || staying != family.staying) {
     return absl::InternalError("a family miscounts its children");
   }
   if (family.parent != nullptr && family.parent->children != &family) {

@@ -38,6 +38,7 @@ struct Family {
   BlockEntry* last = nullptr;
   uint32_t children = 0;
   uint32_t holding = 0;
+  uint32_t staying = 0;          // Of those that hold, such as are to stay (store_stays.cc).
   bool below = false;            // The parent is not in the index but on disk.
   bool orphans = false;          // What each child is to be.
   BlockEntry* cursor = nullptr;  // While queued: next child to be marked so.

@@ -47,6 +47,17 @@ std::unique_ptr<BlockEntry> BlockIndex::Take(BlockEntry* entry) {
   return taken;
 }
 
+void BlockIndex::AddBytes(BlockEntry* entry, uint64_t bytes) {
+  entry->index_bytes += bytes;
+  index_bytes_ += bytes;
+}
+
+void BlockIndex::RemoveBytes(BlockEntry* entry, uint64_t bytes) {
+  CAIRN_CHECK(entry->index_bytes >= bytes && index_bytes_ >= bytes);
+  entry->index_bytes -= bytes;
+  index_bytes_ -= bytes;
+}
+
 void BlockIndex::CountPresent(const BlockEntry& entry) {
   ShardSums::TierSum& sum = shards_[ShardOf(entry.key)].sums.tiers[kHostTier];
   ++sum.blocks;

@@ -27,6 +27,10 @@ class BlockIndex final : public FeedSource {
   BlockEntry* Insert(std::unique_ptr<BlockEntry> entry);
   std::unique_ptr<BlockEntry> Take(BlockEntry* entry);
 
+  // The entry takes so many bytes of the index more, or less.
+  void AddBytes(BlockEntry* entry, uint64_t bytes);
+  void RemoveBytes(BlockEntry* entry, uint64_t bytes);
+
   // The entry became present, or is present and about to leave.
   void CountPresent(const BlockEntry& entry);
   void UncountPresent(const BlockEntry& entry);

@@ -185,6 +185,7 @@ StoreStatus BlockStore::Status() const {
           .host_used_bytes = memory.used_bytes(),
           .pinned_bytes = state_->pinned_bytes,
           .reserved_bytes = state_->ledger.Total().reserved_bytes,
+          .stays_bytes = state_->ledger.Total().stays_bytes,
           .index_bytes = state_->index.index_bytes(),
           .blocks = state_->index.present(),
           .pins = state_->pins,
@@ -232,7 +233,8 @@ std::vector<TenantStatus> BlockStore::Tenants() const {
                         .charged_bytes = usage.charged_bytes,
                         .disk_bytes = usage.disk_bytes,
                         .leased_bytes = usage.leased_bytes,
-                        .reserved_bytes = usage.reserved_bytes});
+                        .reserved_bytes = usage.reserved_bytes,
+                        .stays_bytes = usage.stays_bytes});
   }
   return statuses;
 }

@@ -63,6 +63,7 @@ class BlockStore {
     uint64_t reserved_bytes_max = 0;  // 0: half of the pool.
     size_t removed_memory_entries = 65536;
     size_t watcher_queue_records = 65536;
+    uint64_t stays_bytes_max = 0;     // Of blocks that are to stay. 0: a quarter of the pool.
     uint32_t leases_max = 65536;
     uint32_t tokens_max = 65536;
     absl::Duration lease_ttl_default = absl::Seconds(30);
@@ -143,6 +144,11 @@ class BlockStore {
 
   // --- Removal ---
   // Hashes the node's own copy first; true: it was bad and the block is quarantined.
+  // Blocks of the tenant's, by key, are to stay in host memory until then, or (0) no longer: what
+  // came of it for each. A block stays with those before it, so keys come in a prompt's order.
+  std::vector<StayOutcome> Stay(absl::string_view tenant, const Fingerprint& fingerprint,
+                                absl::Span<const BlockKey> keys, int64_t until_unix_ms);
+
   absl::StatusOr<bool> ReportMismatch(absl::string_view tenant, const Fingerprint& fingerprint,
                                       const BlockKey& key, const SegmentId& segment);
   // All blocks that the writer (Provenance) wrote between the two times, of whatever tenant and
@@ -221,8 +227,8 @@ class BlockStore {
   void Tick();
 
   // --- Retention ---
-  // Removes the blocks that expire until `wall`, and ends priorities, a bounded number a call;
-  // called every few tens of milliseconds.
+  // Removes the blocks that expire until `wall`, and ends priorities and stays, a bounded number a
+  // call; called every few tens of milliseconds.
   void EndRetention(absl::Time wall);
 
   // --- Feed ---

@@ -121,6 +121,28 @@ void BlockStore::RunSeeking(Operation* operation, Step step) {
   }
 }
 
+std::vector<StayOutcome> BlockStore::Stay(absl::string_view tenant, const Fingerprint& fingerprint,
+                                          absl::Span<const BlockKey> keys, int64_t until_unix_ms) {
+  std::vector<StayOutcome> outcomes(keys.size(), StayOutcome::kNotThere);
+  size_t done = 0;
+  RunSteps([&](StoreState* state, absl::Time) {
+    const NamespaceRecord* record = state->namespaces.FindLive(fingerprint);
+    const TenantIndex owner = state->ledger.Find(tenant);
+    const PartitionIndex partition =
+        record == nullptr || owner == 0 ? 0 : state->namespaces.FindPartition(*record, owner);
+    if (partition == 0) return true;
+    for (size_t i = 0; i < kStepsPerLock && done < keys.size(); ++i, ++done) {
+      // A block is let go before those that it keeps.
+      const size_t at = until_unix_ms == 0 ? keys.size() - 1 - done : done;
+      BlockEntry* entry = state->index.Find(partition, keys[at]);
+      if (entry == nullptr) continue;
+      outcomes[at] = until_unix_ms == 0 ? state->LetGo(entry) : state->Stay(entry, until_unix_ms);
+    }
+    return done == keys.size();
+  });
+  return outcomes;
+}
+
 absl::StatusOr<WriteClaim> BlockStore::BeginWrite(absl::string_view tenant, const TokenId& token,
                                                   uint64_t writer, const WritePiece& piece) {
   const absl::Time now = time_->Now();

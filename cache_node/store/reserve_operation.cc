@@ -15,6 +15,7 @@ ReserveOperation::ReserveOperation(absl::string_view tenant, const Fingerprint& 
     : tenant_(tenant), fingerprint_(fingerprint), query_(query) {
   answer_.outcomes.resize(query.keys.size(), ReserveOutcome::kUndecided);
   answer_.in_progress_for.resize(query.keys.size());
+  answer_.stays.resize(query.keys.size(), StayOutcome::kNotAsked);
 }
 
 absl::Status ReserveOperation::Validate(const ReserveQuery& query) {
@@ -101,10 +102,16 @@ bool ReserveOperation::Step(StoreState* state, absl::Time now) {
     if (verdict == Verdict::kAgain) return false;
     Release(state);
     if (verdict == Verdict::kStop) return true;
+    if (query_.stays_until_unix_ms != 0) answer_.stays[next_] = Stay(state);
     ++next_;
     seeker_.NextBlock();
   }
   return next_ == query_.keys.size();
+}
+
+StayOutcome ReserveOperation::Stay(StoreState* state) const {
+  BlockEntry* entry = state->index.Find(partition_, query_.keys[next_]);
+  return entry == nullptr ? StayOutcome::kNotThere : state->Stay(entry, query_.stays_until_unix_ms);
 }
 
 ReserveOperation::Verdict ReserveOperation::Refuse(ReserveOutcome outcome) {

@@ -40,6 +40,7 @@ class ReserveOperation {
   Verdict ReserveNew(StoreState* state, absl::Time now);
   Verdict TakeSpace(StoreState* state, ClassSpace* space, SlotRef* slot);
   Verdict Refuse(ReserveOutcome outcome);
+  StayOutcome Stay(StoreState* state) const;
   // The block that must be there before the one at the cursor.
   struct Parent {
     std::optional<ParentId> id;   // None: it is a prompt's first block.

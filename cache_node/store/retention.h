@@ -1,4 +1,5 @@
-// Retention: how long a block is worth keeping, as its writer says. Plain values.
+// Retention: how long a block is worth keeping, as its writer says, and what comes of a wish that
+// it stays whatever comes. Plain values.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +19,18 @@ struct Retention {
   int64_t expires_unix_ms = 0;
 
   friend bool operator==(const Retention&, const Retention&) = default;
+};
+
+// What came of asking for a block to stay in host memory until some time. The numbers are those of
+// cairn.v1.PinOutcome.
+enum class StayOutcome : uint8_t {
+  kNotAsked = 0,
+  kStays = 1,
+  kBudget = 2,       // Of the tenant or the node: it may leave like any other.
+  kParentMayGo = 3,  // The block before it does not stay, so this one would be out of reach.
+  kNotThere = 4,     // Neither in host memory nor being written.
+  kMayGo = 5,        // From now on: it was asked to stay before, or was not.
+  kNeeded = 6,       // A block after it stays, so it does too.
 };
 
 // The earlier of two times of which 0 is never.

@@ -8,7 +8,7 @@ namespace cairn::node {
 namespace {
 
 bool CountsAsHeld(const BlockEntry& entry) {
-  return entry.life != BlockEntry::Life::kPresent || entry.held();
+  return entry.life != BlockEntry::Life::kPresent || entry.held() || entry.stays();
 }
 
 EvictionPolicy::BlockTraits TraitsOf(const BlockEntry& entry) {
@@ -21,10 +21,11 @@ EvictionPolicy::BlockTraits TraitsOf(const BlockEntry& entry) {
 }  // namespace
 
 SlotSpace::SlotSpace(std::unique_ptr<HostMemory> memory,
-                     std::unique_ptr<EvictionPolicyFactory> policies)
+                     std::unique_ptr<EvictionPolicyFactory> policies, uint64_t stays_bytes_max)
     : memory_(std::move(memory)),
       policies_(std::move(policies)),
-      segments_(memory_->segment_count()) {}
+      segments_(memory_->segment_count()),
+      segments_staying_max_(SegmentsFilledBy(stays_bytes_max, *memory_)) {}
 
 ClassSpace* SlotSpace::Of(const SlotClass& slot_class) {
   std::unique_ptr<ClassSpace>& space = classes_[slot_class];
@@ -122,6 +123,21 @@ void SlotSpace::Refresh(BlockEntry* entry) {
       --use.held;
     }
   }
+bool SlotSpace::MayStay(const BlockEntry& entry) const {
+  return segments_[entry.slot.segment].staying > 0 || segments_staying_ < segments_staying_max_;
+}
+
+void SlotSpace::StayChanged(BlockEntry* entry) {
+  SegmentUse& use = segments_[entry->slot.segment];
+  if (entry->stays()) {
+    if (use.staying++ == 0) ++segments_staying_;
+  } else {
+    CAIRN_CHECK(use.staying > 0);
+    if (--use.staying == 0) --segments_staying_;
+  }
+  Refresh(entry);
+}
+
   if (entry->life != BlockEntry::Life::kPresent) return;
   if (entry->MayGo()) {
     entry->space->policy->MayGo(entry->handle);
@@ -237,7 +253,7 @@ void SlotSpace::RaiseNewest(uint32_t segment, UseStamp stamp) {
 
 void SlotSpace::Remade(uint32_t segment) {
   SegmentUse& use = segments_[segment];
-  CAIRN_CHECK(use.held == 0);
+  CAIRN_CHECK(use.held == 0 && use.staying == 0);
   for (const BlockEntry* entry : use.entries) CAIRN_CHECK(entry == nullptr);
   use = SegmentUse{};
 }

@@ -33,7 +33,9 @@ struct ClassSpace {
 
 class SlotSpace {
  public:
-  SlotSpace(std::unique_ptr<HostMemory> memory, std::unique_ptr<EvictionPolicyFactory> policies);
+  // `stays_bytes_max`: of blocks that are to stay.
+  SlotSpace(std::unique_ptr<HostMemory> memory, std::unique_ptr<EvictionPolicyFactory> policies,
+            uint64_t stays_bytes_max);
 
   const HostMemory& memory() const { return *memory_; }
   HostMemory& memory() { return *memory_; }
@@ -59,6 +61,11 @@ class SlotSpace {
   void Refresh(BlockEntry* entry);
   void RefreshOrphan(BlockEntry* entry);
   void PriorityChanged(BlockEntry* entry);
+  // The entry is to stay: whether that leaves enough memory segments for others to be made anew
+  // from. What stays is in at most so many segments as its budget would fill.
+  bool MayStay(const BlockEntry& entry) const;
+  // After the entry's own mark has changed.
+  void StayChanged(BlockEntry* entry);
 
   // Whom the class's policy would let go.
   struct Victim {
@@ -100,7 +107,9 @@ class SlotSpace {
  private:
   struct SegmentUse {
     UseStamp newest = 0;
-    uint32_t held = 0;  // Entries that may not be evicted for their own sake: reserved or pinned.
+    // Entries that may not be evicted for their own sake: reserved, pinned or to stay.
+    uint32_t held = 0;
+    uint32_t staying = 0;
     std::vector<BlockEntry*> entries;
   };
   static constexpr size_t kClassesAskedMax = 4096;
@@ -110,6 +119,8 @@ class SlotSpace {
   const std::unique_ptr<HostMemory> memory_;
   const std::unique_ptr<EvictionPolicyFactory> policies_;
   std::vector<SegmentUse> segments_;
+  const uint32_t segments_staying_max_;
+  uint32_t segments_staying_ = 0;  // With an entry that is to stay.
   absl::flat_hash_map<SlotClass, std::unique_ptr<ClassSpace>> classes_;
 };
 

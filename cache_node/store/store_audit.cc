@@ -21,6 +21,7 @@ struct Totals {
   uint64_t present = 0;
   uint64_t loading = 0;
   std::vector<uint64_t> charged;  // By tenant.
+  std::vector<uint64_t> stays;    // By tenant.
   std::vector<uint32_t> held;     // By memory segment.
   std::vector<ShardSums> shards;
 };
@@ -73,6 +74,7 @@ void Count(const BlockEntry& entry, Totals* totals) {
   totals->leased_bytes += entry.lease_pins * entry.block_bytes();
   if (entry.held()) totals->pinned_bytes += entry.block_bytes();
   totals->charged[entry.space->slot_class.tenant] += entry.charge.bytes();
+  if (entry.stays()) totals->stays[entry.space->slot_class.tenant] += entry.block_bytes();
   if (entry.counts_as_held) ++totals->held[entry.slot.segment];
   if (entry.life == BlockEntry::Life::kReserved || entry.life == BlockEntry::Life::kLoading) {
     totals->reserved_bytes += entry.block_bytes();
@@ -102,6 +104,9 @@ absl::Status StoreState::AuditIndexed(const BlockEntry& entry) const {
   if (retention.priority_until_unix_ms != 0 &&
       !priorities.Has(retention.priority_until_unix_ms, id)) {
     return Wrong(entry, "has a priority whose end nothing waits for");
+  }
+  if (entry.stays() && !stays.Has(entry.stays_until_unix_ms, id)) {
+    return Wrong(entry, "stays for an end that nothing waits for");
   }
   const bool in_flight = disk.writes.FindBlock({entry.partition, entry.key}) != nullptr;
   if (entry.spilling && !in_flight) return Wrong(entry, "is being written by nobody");
@@ -154,6 +159,7 @@ absl::Status StoreState::AuditDisk() const {
 absl::Status StoreState::Audit() const {
   Totals totals;
   totals.charged.resize(ledger.tenant_count() + 1);
+  totals.stays.resize(ledger.tenant_count() + 1);
   totals.held.resize(slots.memory().segment_count());
   totals.shards.resize(index.shard_count());
   absl::Status status;
@@ -186,6 +192,9 @@ absl::Status StoreState::Audit() const {
     return absl::InternalError(absl::StrCat("shard ", shard, " has another digest"));
   }
   for (TenantIndex tenant = 1; tenant <= ledger.tenant_count(); ++tenant) {
+    if (ledger.UsageOf(tenant).stays_bytes != totals.stays[tenant]) {
+      return absl::InternalError("a tenant's blocks that are to stay are miscounted");
+    }
     if (ledger.UsageOf(tenant).charged_bytes == totals.charged[tenant]) continue;
     return absl::InternalError(absl::StrCat("tenant ", ledger.NameOf(tenant), " is charged ",
                                             ledger.UsageOf(tenant).charged_bytes, " bytes for ",

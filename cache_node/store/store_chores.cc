@@ -91,7 +91,11 @@ void StoreState::StepRevoke(BlockEntry* entry, absl::Time now) {
 
 bool StoreState::StepFamilies() {
   if (!families.has_work()) return false;
-  if (BlockEntry* changed = families.Step(); changed != nullptr) slots.RefreshOrphan(changed);
+  if (BlockEntry* changed = families.Step(); changed != nullptr) {
+    slots.RefreshOrphan(changed);
+    // Nobody can reach it, so it stays for nobody.
+    if (changed->orphan && changed->stays()) EndStay(changed);
+  }
   return true;
 }
 
@@ -198,6 +202,8 @@ bool StoreState::StepRetention(size_t steps, int64_t now_unix_ms) {
       Expire(*block, now_unix_ms);
     } else if (block = priorities.TakeDue(now_unix_ms); block.has_value()) {
       EndPriority(*block, now_unix_ms);
+    } else if (block = stays.TakeDue(now_unix_ms); block.has_value()) {
+      EndStay(index.Find(block->partition, block->key));
     } else {
       return false;
     }

@@ -3,6 +3,13 @@
 #include "common/base/check.h"
 
 namespace cairn::node {
+namespace {
+
+uint64_t StaysBytesMax(const BlockStore::Options& options, const HostMemory& memory) {
+  return options.stays_bytes_max != 0 ? options.stays_bytes_max : memory.pool_bytes() / 4;
+}
+
+}  // namespace
 
 StoreState::StoreState(const BlockStore::Options& options_in, RandomSource* random_in,
                        StoreCounters* counters_in, std::unique_ptr<HostMemory> memory,
@@ -14,7 +21,8 @@ StoreState::StoreState(const BlockStore::Options& options_in, RandomSource* rand
           .leased_bytes_max = options_in.leased_bytes_max != 0 ? options_in.leased_bytes_max
                                                                : memory->pool_bytes() / 2,
           .reserved_bytes_max = options_in.reserved_bytes_max != 0 ? options_in.reserved_bytes_max
-                                                                   : memory->pool_bytes() / 2}),
+                                                                   : memory->pool_bytes() / 2,
+          .stays_bytes_max = StaysBytesMax(options_in, *memory)}),
       removed(options_in.removed_memory_entries),
       namespaces({.namespaces_max = BlockStore::kNamespacesMax,
                   .bytes_max = options_in.namespace_bytes_max,
@@ -22,7 +30,7 @@ StoreState::StoreState(const BlockStore::Options& options_in, RandomSource* rand
       index(options_in.feed_shards),
       disk(options_in.disk, with_disk, options_in.feed_shards, memory->pool_bytes()),
       feed_tiers(&index, &disk),
-      slots(std::move(memory), std::move(policies)),
+      slots(std::move(memory), std::move(policies), StaysBytesMax(options_in, *memory)),
       tokens(options_in.tokens_max),
       leases(options_in.leases_max),
       feed(&feed_tiers, options_in.watcher_queue_records) {}
@@ -155,6 +163,7 @@ void StoreState::Remove(BlockEntry* entry, RemovalReason reason) {
     counters->spills_late.fetch_add(1, std::memory_order_relaxed);
   }
   Unschedule(*entry);
+  if (entry->stays()) EndStay(entry);
   Detach(entry);
   slots.Unlist(entry);
   if (was_present) {

@@ -133,6 +133,12 @@ struct StoreState {
   // Removes blocks whose time has come, and ends priorities; likewise.
   bool StepRetention(size_t steps, int64_t now_unix_ms);
 
+  // --- Blocks that are to stay (store_stays.cc) ---
+  // Until then, or longer where it was to stay already.
+  StayOutcome Stay(BlockEntry* entry, int64_t until_unix_ms);
+  // It may go, unless a block after it is to stay.
+  StayOutcome LetGo(BlockEntry* entry);
+
   // O(n): whether everything agrees with everything.
   absl::Status Audit() const;
 
@@ -154,6 +160,7 @@ struct StoreState {
   FeedHub feed;
   BlockSchedule expiries;    // Of blocks in host memory or on disk.
   BlockSchedule priorities;  // Ends of those of blocks in host memory.
+  BlockSchedule stays;       // Ends of those of blocks in host memory.
 
   // Entries that left the index and are held.
   absl::flat_hash_map<const BlockEntry*, std::unique_ptr<BlockEntry>> gone;
@@ -181,6 +188,7 @@ struct StoreState {
   void TakeOffDisk(DiskHandle handle);
   void Unschedule(const BlockEntry& entry);
   void Expire(const ParentId& block, int64_t now_unix_ms);
+  void EndStay(BlockEntry* entry);
   void EndPriority(const ParentId& block, int64_t now_unix_ms);
   absl::Status AuditIndexed(const BlockEntry& entry) const;
   absl::Status AuditDisk() const;

@@ -120,12 +120,15 @@ struct ReserveQuery {
   // Both of all blocks.
   Retention retention = {};
   Provenance provenance = {};
+  // They, and those that are there already, are to stay until then. Wall clock; 0: no wish.
+  int64_t stays_until_unix_ms = 0;
 };
 
 struct ReserveAnswer {
   std::optional<TokenId> token;
   std::vector<ReserveOutcome> outcomes;         // One a key.
   std::vector<absl::Duration> in_progress_for;  // One a key; only of kInProgress.
+  std::vector<StayOutcome> stays;               // One a key.
   absl::Duration retry_after;                   // Of kNoSpace and kQuota.
   absl::Duration token_ttl;
 };
@@ -191,6 +194,7 @@ struct TenantStatus {
   uint64_t disk_bytes = 0;
   uint64_t leased_bytes = 0;
   uint64_t reserved_bytes = 0;
+  uint64_t stays_bytes = 0;
 };
 
 struct StoreStatus {
@@ -198,6 +202,7 @@ struct StoreStatus {
   uint64_t host_used_bytes = 0;
   uint64_t pinned_bytes = 0;
   uint64_t reserved_bytes = 0;
+  uint64_t stays_bytes = 0;
   uint64_t index_bytes = 0;
   uint64_t blocks = 0;
   uint64_t pins = 0;

@@ -138,6 +138,24 @@ void TenantLedger::EndReserve(TenantIndex tenant, uint64_t bytes) {
   total_.reserved_bytes -= bytes;
 }
 
+bool TenantLedger::TryStay(TenantIndex tenant, uint64_t bytes) {
+  Account& account = AccountOf(tenant);
+  Usage& usage = account.usage;
+  CAIRN_CHECK(total_.stays_bytes <= budgets_.stays_bytes_max);
+  if (!Fits(total_.stays_bytes, bytes, budgets_.stays_bytes_max)) return false;
+  if (!Fits(usage.stays_bytes, bytes, account.quota.stays_bytes_max)) return false;
+  usage.stays_bytes += bytes;
+  total_.stays_bytes += bytes;
+  return true;
+}
+
+void TenantLedger::EndStay(TenantIndex tenant, uint64_t bytes) {
+  Usage& usage = AccountOf(tenant).usage;
+  CAIRN_CHECK(usage.stays_bytes >= bytes && total_.stays_bytes >= bytes);
+  usage.stays_bytes -= bytes;
+  total_.stays_bytes -= bytes;
+}
+
 TenantLedger::Usage TenantLedger::UsageOf(TenantIndex tenant) const {
   return AccountOf(tenant).usage;
 }

@@ -24,12 +24,14 @@ class TenantLedger {
   struct Budgets {
     uint64_t leased_bytes_max = 0;    // Over all tenants.
     uint64_t reserved_bytes_max = 0;  // Over all tenants.
+    uint64_t stays_bytes_max = 0;     // Over all tenants.
   };
   struct Usage {
     uint64_t charged_bytes = 0;
     uint64_t disk_bytes = 0;
     uint64_t leased_bytes = 0;
     uint64_t reserved_bytes = 0;
+    uint64_t stays_bytes = 0;
   };
 
   // Move-only. Gives its bytes back when destroyed.
@@ -89,6 +91,8 @@ class TenantLedger {
   void EndLease(TenantIndex tenant, uint64_t bytes);
   bool TryReserve(TenantIndex tenant, uint64_t bytes);
   void EndReserve(TenantIndex tenant, uint64_t bytes);
+  bool TryStay(TenantIndex tenant, uint64_t bytes);
+  void EndStay(TenantIndex tenant, uint64_t bytes);
 
   Usage UsageOf(TenantIndex tenant) const;
   Usage Total() const { return total_; }

@@ -23,6 +23,8 @@ struct TenantQuota {
   uint64_t disk_bytes_max = kUnlimited;
   uint64_t leased_bytes_max = kUnlimited;
   uint64_t reserved_bytes_max = kUnlimited;
+  // Of blocks that its writers, or an admin, wish to stay.
+  uint64_t stays_bytes_max = kUnlimited;
 
   friend bool operator==(const TenantQuota&, const TenantQuota&) = default;
 };

@@ -146,6 +146,7 @@ ReserveQuery TestStore::Plan(const TestPrompt& prompt, size_t from, size_t count
   auto query = PlanReserve(*hasher_, Rules(), fields);
   CAIRN_CHECK_OK(query.status());
   query->retention = retention;
+  query->stays_until_unix_ms = stays_until_unix_ms;
   query->provenance = provenance;
   return *std::move(query);
 }

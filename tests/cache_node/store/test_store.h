@@ -74,6 +74,7 @@ class TestStore {
   // Wish of what follows.
   Retention retention;
   Provenance provenance;
+  int64_t stays_until_unix_ms = 0;
   ReserveQuery Plan(const TestPrompt& prompt, size_t from = 0, size_t count = SIZE_MAX);
   absl::StatusOr<ReserveAnswer> Reserve(const TestPrompt& prompt, size_t from = 0,
                                         size_t count = SIZE_MAX);
