@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "cache_node/service/disk_opening.h"
 #include "cache_node/service/memory_terms.h"
-#include "cache_node/store/lru_policy.h"
+#include "cache_node/store/policies/lru_policy.h"
 #include "common/base/check.h"
 #include "common/rpc/server_options.h"
 

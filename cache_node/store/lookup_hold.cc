@@ -90,10 +90,12 @@ SpaceSeeker::Verdict LookupOperation::StartLoad(StoreState* state, DiskHandle ha
   const SlotClass slot_class{.tenant = state->namespaces.PartitionAt(scope.partition).tenant,
                              .slot_bytes = scope.block_bytes};
   ClassSpace* space = state->slots.Of(slot_class);
-  const EvictionPolicy::BlockTraits traits{.depth = state->disk.index.At(handle).depth,
+  const EvictionPolicy::BlockTraits traits{.key = PolicyKey(query_.prompts[prompt_].keys[block_]),
+                                           .depth = state->disk.index.At(handle).depth,
                                            .tokens = record_->map.layout().block_tokens,
-                                           .bytes = scope.block_bytes};
-  if (!space->policy->Admits(traits) ||
+                                           .bytes = scope.block_bytes,
+                                           .priority = state->disk.index.At(handle).priority};
+  if (!space->policy->Admits(traits, state->stamp, nullptr) ||
       !state->ledger.TryReserve(slot_class.tenant, slot_class.slot_bytes)) {
     state->slots.DropIfUnused(slot_class);
     return SpaceSeeker::Verdict::kNone;

@@ -193,6 +193,9 @@ ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::
     return Refuse(ReserveOutcome::kDeclined);
   }
 
+  prompt_blocks_ = parent.depth + static_cast<uint32_t>(query_.keys.size() - next_);
+  if (!prompt_hits_.has_value()) prompt_hits_ = parent.depth;
+
   const uint64_t bytes = record_->map.block_bytes();
   const SlotClass slot_class{.tenant = tenant_index_, .slot_bytes = bytes};
   if (parent.entry != nullptr) {
@@ -200,9 +203,14 @@ ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::
     state->Pin(held_);
   }
   ClassSpace* space = state->slots.Of(slot_class);
-  const EvictionPolicy::BlockTraits traits{
-      .depth = parent.depth, .tokens = record_->map.layout().block_tokens, .bytes = bytes};
-  if (!space->policy->Admits(traits)) {
+  const EvictionPolicy::BlockTraits traits{.key = PolicyKey(key),
+                                           .depth = parent.depth,
+                                           .tokens = record_->map.layout().block_tokens,
+                                           .bytes = bytes,
+                                           .priority = query_.retention.priority,
+                                           .prompt_blocks = prompt_blocks_,
+                                           .prompt_hits = *prompt_hits_};
+  if (!space->policy->Admits(traits, state->stamp, nullptr)) {
     state->slots.DropIfUnused(slot_class);
     return Refuse(ReserveOutcome::kDeclined);
   }
@@ -285,6 +293,8 @@ Token* ReserveOperation::TokenFor(StoreState* state, absl::Time now) {
   token->name_space = record_;
   token->epoch = epoch_;
   token->stamp = state->NextStamp();
+  token->prompt_blocks = prompt_blocks_;
+  token->prompt_hits = *prompt_hits_;
   token->born = now;
   token->ttl = query_.ttl > absl::ZeroDuration()
                    ? std::min(query_.ttl, state->options.token_ttl_max)

@@ -68,6 +68,8 @@ class ReserveOperation {
   TenantIndex tenant_index_ = 0;
   PartitionIndex partition_ = 0;
   size_t next_ = 0;
+  uint32_t prompt_blocks_ = 0;           // As far as this reserve goes,
+  std::optional<uint32_t> prompt_hits_;  // and before its first new block.
   std::optional<TokenId> token_;
   BlockEntry* held_ = nullptr;  // The parent, pinned while space is looked for.
   SpaceSeeker seeker_;          // For the block at the cursor.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cache_node/store/token_table.h"
 #include "common/base/check.h"
 
 namespace cairn::node {
@@ -12,10 +13,21 @@ bool CountsAsHeld(const BlockEntry& entry) {
 }
 
 EvictionPolicy::BlockTraits TraitsOf(const BlockEntry& entry) {
-  return {.depth = entry.depth,
+  const Token* token = entry.token;
+  return {.key = PolicyKey(entry.key),
+          .depth = entry.depth,
           .tokens = entry.map->layout().block_tokens,
           .bytes = entry.block_bytes(),
-          .priority = entry.retention.priority};
+          .priority = entry.retention.priority,
+          .prompt_blocks = token != nullptr ? token->prompt_blocks : 0,
+          .prompt_hits = token != nullptr ? token->prompt_hits : 0};
+}
+
+// At least one: else nothing small could stay in a pool of large segments.
+uint32_t SegmentsFilledBy(uint64_t bytes, const HostMemory& memory) {
+  const uint64_t segment_bytes = std::max<uint64_t>(1, memory.slot_bytes_max());
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(bytes / segment_bytes, 1, memory.segment_count()));
 }
 
 }  // namespace
@@ -111,18 +123,6 @@ void SlotSpace::PriorityChanged(BlockEntry* entry) {
   entry->space->policy->PriorityChanged(entry->handle, entry->retention.priority);
 }
 
-void SlotSpace::Refresh(BlockEntry* entry) {
-  SegmentUse& use = segments_[entry->slot.segment];
-  const bool held = CountsAsHeld(*entry);
-  if (held != entry->counts_as_held) {
-    entry->counts_as_held = held;
-    if (held) {
-      ++use.held;
-    } else {
-      CAIRN_CHECK(use.held > 0);
-      --use.held;
-    }
-  }
 bool SlotSpace::MayStay(const BlockEntry& entry) const {
   return segments_[entry.slot.segment].staying > 0 || segments_staying_ < segments_staying_max_;
 }
@@ -138,6 +138,18 @@ void SlotSpace::StayChanged(BlockEntry* entry) {
   Refresh(entry);
 }
 
+void SlotSpace::Refresh(BlockEntry* entry) {
+  SegmentUse& use = segments_[entry->slot.segment];
+  const bool held = CountsAsHeld(*entry);
+  if (held != entry->counts_as_held) {
+    entry->counts_as_held = held;
+    if (held) {
+      ++use.held;
+    } else {
+      CAIRN_CHECK(use.held > 0);
+      --use.held;
+    }
+  }
   if (entry->life != BlockEntry::Life::kPresent) return;
   if (entry->MayGo()) {
     entry->space->policy->MayGo(entry->handle);

@@ -41,8 +41,10 @@ struct Token {
   TokenId id;
   TenantIndex tenant = 0;
   NamespaceRecord* name_space = nullptr;
-  uint64_t epoch = 0;  // Of the namespace, when it was given out.
-  UseStamp stamp = 0;  // Of all its blocks.
+  uint64_t epoch = 0;          // Of the namespace, when it was given out.
+  UseStamp stamp = 0;          // Of all its blocks.
+  uint32_t prompt_blocks = 0;  // As policies are told,
+  uint32_t prompt_hits = 0;    // and that were there already.
   absl::Time born;
   absl::Time expires;
   absl::Time due;  // Its place in the order of expiry; not after `expires`.

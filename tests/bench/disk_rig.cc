@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "cache_node/store/lru_policy.h"
+#include "cache_node/store/policies/lru_policy.h"
 
 namespace cairn::bench {
 

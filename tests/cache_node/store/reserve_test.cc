@@ -157,7 +157,9 @@ class Declines final : public EvictionPolicyFactory {
     class Policy final : public EvictionPolicy {
      public:
       absl::string_view name() const override { return "declines deep blocks"; }
-      bool Admits(const BlockTraits& traits) const override { return traits.depth < 2; }
+      bool Admits(const BlockTraits& newcomer, UseStamp, const Victim*) override {
+        return newcomer.depth < 2;
+      }
       void Inserted(BlockHandle, const BlockTraits&, UseStamp) override {}
       void Used(BlockHandle, UseStamp) override {}
       void MayGo(BlockHandle) override {}

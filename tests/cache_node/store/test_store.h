@@ -15,7 +15,7 @@
 
 #include "absl/time/time.h"
 #include "cache_node/store/block_store.h"
-#include "cache_node/store/lru_policy.h"
+#include "cache_node/store/policies/lru_policy.h"
 #include "common/identity/block_hasher.h"
 #include "common/identity/key_chain.h"
 #include "common/identity/scope.h"

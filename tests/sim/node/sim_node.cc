@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cache_node/store/lru_policy.h"
+#include "cache_node/store/policies/lru_policy.h"
 #include "common/base/check.h"
 #include "tests/sim/dice.h"
 #include "tests/sim/node/feed_session.h"

@@ -2,7 +2,7 @@
 // tells the stories that eviction must get right; then random calls against a policy that searches
 // naively.
 
-#include "cache_node/store/lru_policy.h"
+#include "cache_node/store/policies/lru_policy.h"
 
 #include <gmock/gmock.h>
 

@@ -1,0 +1,123 @@
+#include "cache_node/store/policies/s3_fifo_policy.h"
+
+#include <algorithm>
+
+#include "common/base/check.h"
+
+namespace cairn::node {
+
+S3FifoPolicy::Turn S3FifoPolicy::TurnOf(BlockHandle block, const State& state) {
+  constexpr int kPriorityBits = 8;
+  return {.level = (state.orphaned ? 0 : 1u << kPriorityBits) | state.priority,
+          .block = block,
+          .turn = state.turn};
+}
+
+S3FifoPolicy::State& S3FifoPolicy::Known(BlockHandle block) {
+  CAIRN_CHECK(block < states_.size() && states_[block].there);
+  return states_[block];
+}
+
+template <typename Change>
+void S3FifoPolicy::Rerank(BlockHandle block, Change change) {
+  State& state = Known(block);
+  if (state.may_go) CAIRN_CHECK(turns_[state.queue].erase(TurnOf(block, state)) == 1);
+  --blocks_[state.queue];
+  change(state);
+  ++blocks_[state.queue];
+  if (state.may_go) CAIRN_CHECK(turns_[state.queue].insert(TurnOf(block, state)).second);
+}
+
+void S3FifoPolicy::Inserted(BlockHandle block, const BlockTraits& traits, UseStamp stamp) {
+  if (block >= states_.size()) states_.resize(block + size_t{1});
+  State& state = states_[block];
+  CAIRN_CHECK(!state.there);
+  state = State{.key = traits.key,
+                .stamp = stamp,
+                .turn = next_turn_++,
+                .priority = traits.priority,
+                .queue = Forget(traits.key) ? kMain : kSmall,
+                .there = true};
+  ++blocks_[state.queue];
+}
+
+void S3FifoPolicy::Used(BlockHandle block, UseStamp stamp) {
+  State& state = Known(block);
+  state.stamp = std::max(state.stamp, stamp);
+  state.uses = std::min<uint8_t>(state.uses + 1, kUsesMax);
+}
+
+void S3FifoPolicy::MayGo(BlockHandle block) {
+  if (Known(block).may_go) return;
+  Rerank(block, [](State& state) { state.may_go = true; });
+}
+
+void S3FifoPolicy::MustStay(BlockHandle block) {
+  if (!Known(block).may_go) return;
+  Rerank(block, [](State& state) { state.may_go = false; });
+}
+
+void S3FifoPolicy::Orphaned(BlockHandle block, bool orphaned) {
+  Rerank(block, [orphaned](State& state) { state.orphaned = orphaned; });
+}
+
+void S3FifoPolicy::PriorityChanged(BlockHandle block, uint8_t priority) {
+  Rerank(block, [priority](State& state) { state.priority = priority; });
+}
+
+void S3FifoPolicy::Removed(BlockHandle block) {
+  MustStay(block);
+  State& state = Known(block);
+  --blocks_[state.queue];
+  if (state.queue == kSmall && !state.orphaned) Remember(state.key);
+  state = State{};
+}
+
+const S3FifoPolicy::Turn* S3FifoPolicy::Next() const {
+  const Turn* small = turns_[kSmall].empty() ? nullptr : &*turns_[kSmall].begin();
+  const Turn* main = turns_[kMain].empty() ? nullptr : &*turns_[kMain].begin();
+  if (small == nullptr || main == nullptr) return small != nullptr ? small : main;
+  if (small->level != main->level) return small->level < main->level ? small : main;
+  const uint64_t all = blocks_[kSmall] + blocks_[kMain];
+  return blocks_[kSmall] > std::max<uint64_t>(1, all / kSmallShare) ? small : main;
+}
+
+std::optional<EvictionPolicy::Victim> S3FifoPolicy::NextVictim() {
+  // Each round takes a use from a block, or moves it to the main queue, once.
+  while (const Turn* next = Next()) {
+    const BlockHandle block = next->block;
+    const State& state = states_[block];
+    const bool stays = !state.orphaned && state.uses > (state.queue == kSmall ? 1 : 0);
+    if (!stays) return Victim{block, state.orphaned, state.stamp};
+    Rerank(block, [this](State& changed) {
+      changed.uses = changed.queue == kSmall ? 0 : static_cast<uint8_t>(changed.uses - 1);
+      changed.queue = kMain;
+      changed.turn = next_turn_++;
+    });
+  }
+  return std::nullopt;
+}
+
+void S3FifoPolicy::Remember(uint64_t key) {
+  left_[key] = next_left_;
+  left_order_.emplace_back(key, next_left_++);
+  const uint64_t all = blocks_[kSmall] + blocks_[kMain];
+  const uint64_t most = all - all / kSmallShare;
+  while (left_order_.size() > most) {
+    const auto [oldest, when] = left_order_.front();
+    left_order_.pop_front();
+    const auto known = left_.find(oldest);
+    if (known != left_.end() && known->second == when) left_.erase(known);
+  }
+}
+
+bool S3FifoPolicy::Forget(uint64_t key) { return left_.erase(key) == 1; }
+
+uint64_t S3FifoPolicy::MemoryBytes() const {
+  return states_.capacity() * sizeof(State) +
+         (turns_[kSmall].size() + turns_[kMain].size()) * sizeof(Turn) +
+         left_.capacity() * (sizeof(std::pair<uint64_t, uint64_t>) + 1) +
+         left_order_.size() * sizeof(left_order_.front());
+}
+
+}  // namespace cairn::node
