@@ -20,9 +20,23 @@ bool IsGone(const absl::Status& status) {
 }  // namespace
 
 struct ModelWorker::Work {
+  // One region's rest, to be stored by who acts for its tenant. The client outlives the write.
+  struct RegionStore {
+    std::shared_ptr<CacheNodeClient> node;
+    size_t begin = 0;
+    size_t end = 0;
+    std::unique_ptr<SuffixWrite> write;
+  };
+
   Work(const WorkRequest& asked, PrefillEngine* its_engine, const Clock* clock,
        absl::Duration total_timeout)
-      : request(asked), engine(its_engine), budget(clock, total_timeout) {}
+      : request(asked), engine(its_engine), budget(clock, total_timeout), prompt(asked.prompt) {
+    if (request.own_prompt == nullptr) return;
+    CAIRN_CHECK(prompt->regions().size() == 2);
+    CAIRN_CHECK(request.own_prompt->block_count() == prompt->block_count());
+    CAIRN_CHECK(request.own_prompt->token_count() == prompt->token_count());
+    public_blocks = prompt->FirstBlock(1);
+  }
 
   void Note(const absl::Status& status) {
     if (outcome.cache_status.ok()) outcome.cache_status = status;
@@ -30,25 +44,53 @@ struct ModelWorker::Work {
 
   size_t BlocksToRead(size_t wanted) const { return request.may_read ? wanted : 0; }
 
+  // Some of the public region is not in place.
+  bool LacksPublic() const { return read->usable_blocks() < public_blocks; }
+
+  void UseOwnScope() {
+    prompt = request.own_prompt;
+    public_blocks = 0;
+    outcome.own_scope = true;
+    engine->UsePrompt(*prompt);
+  }
+
+  // What a read took counts, also where another one follows it.
+  void CountRead(const PrefixRead& counted) {
+    outcome.latencies.lookup += counted.lookup_time();
+    outcome.latencies.get += counted.get_time();
+    outcome.mismatched_segments += counted.mismatched_segments();
+  }
+
+  // The first block that this request stores, or that nobody will; else the prompt's end.
+  size_t FirstReserved() const {
+    for (const RegionStore& store : stores) {
+      if (store.write->first_reserved() < store.end) return store.write->first_reserved();
+    }
+    return prompt->block_count();
+  }
+
   const WorkRequest& request;
   PrefillEngine* const engine;
   CallBudget budget;
+  const Prompt* prompt;      // That counts.
+  size_t public_blocks = 0;  // Those at its start that depend on a public region.
   std::vector<RoutedReplica> replicas;
   std::optional<RouteBooking> booking;
   // At the replica that took the request; the client outlives what uses it.
   std::shared_ptr<CacheNodeClient> node;
   std::unique_ptr<PrefixRead> read;
-  std::unique_ptr<SuffixWrite> write;
+  std::vector<RegionStore> stores;  // Parents first.
   absl::Duration measured_compute;
   WorkOutcome outcome;
 };
 
 ModelWorker::ModelWorker(const ModelWorkerOptions& options, const NamespaceHandle& name_space,
-                         RouterClient* router, NodeClients* nodes)
+                         RouterClient* router, NodeClients* nodes, NodeClients* public_nodes)
     : options_(options),
       name_space_(name_space),
       router_(router),
       nodes_(nodes),
+      public_nodes_(public_nodes),
       router_absence_(nodes->clock(), kRouterGoneFor) {}
 
 WorkOutcome ModelWorker::Run(const WorkRequest& request, PrefillEngine* engine) const {
@@ -60,7 +102,7 @@ WorkOutcome ModelWorker::Run(const WorkRequest& request, PrefillEngine* engine) 
   Compute(&work);
   if (work.outcome.status.ok()) {
     if (options_.report_first_token) Report(v1::OUTCOME_PHASE_FIRST_TOKEN, &work);
-    if (work.write != nullptr) Store(&work);
+    if (work.read != nullptr) Store(&work);
   }
   if (work.read != nullptr) work.read->EndLeases(&work.budget);
   Report(v1::OUTCOME_PHASE_END, &work);
@@ -68,6 +110,7 @@ WorkOutcome ModelWorker::Run(const WorkRequest& request, PrefillEngine* engine) 
 }
 
 void ModelWorker::Route(Work* work) const {
+  if (work->public_blocks > 0 && public_nodes_ == nullptr) ChooseScope(work);
   if (router_ == nullptr) {
     work->replicas = options_.fixed_replicas;
     return;
@@ -75,7 +118,7 @@ void ModelWorker::Route(Work* work) const {
   absl::StatusOr<RouteAnswer> answer = AskRouter(work);
   work->Note(answer.status());
   if (!answer.ok()) {
-    work->replicas = OrderByRendezvous(work->request.prompt->keys(), options_.known_replicas);
+    work->replicas = OrderByRendezvous(work->prompt->keys(), options_.known_replicas);
     return;
   }
   work->outcome.routed = true;
@@ -83,11 +126,34 @@ void ModelWorker::Route(Work* work) const {
   work->booking = answer->booking;
 }
 
+void ModelWorker::ChooseScope(Work* work) const {
+  if (!work->request.may_read) return work->UseOwnScope();
+  // Longer ones than a call takes are left to the node that is read.
+  if (router_ == nullptr || work->public_blocks > kKeysPerLookupMax) return;
+  if (!router_absence_.MayAsk()) return;
+  const auto begin = work->prompt->keys().begin();
+  const Prompt asked =
+      Prompt::FromKeys({begin, begin + static_cast<ptrdiff_t>(work->public_blocks)});
+  absl::StatusOr<PrefixAnswer> answer = absl::UnknownError("not asked");
+  const absl::Status status = work->budget.Spend(
+      options_.route_timeout, &work->outcome.latencies.route, [&](absl::Duration timeout) {
+        answer = router_->LookupPrefix(name_space_, asked, timeout);
+        return answer.status();
+      });
+  NoteRouter(status);
+  work->Note(status);
+  if (!status.ok()) return;
+  const bool somewhere = std::any_of(
+      answer->holders.begin(), answer->holders.end(),
+      [work](const HolderPrefix& holder) { return holder.blocks == work->public_blocks; });
+  if (!somewhere) work->UseOwnScope();
+}
+
 absl::StatusOr<RouteAnswer> ModelWorker::AskRouter(Work* work) const {
   if (!router_absence_.MayAsk()) {
     return absl::UnavailableError("the router was gone a moment ago; not asked again yet");
   }
-  const Prompt& prompt = *work->request.prompt;
+  const Prompt& prompt = *work->prompt;
   absl::StatusOr<RouteAnswer> answer = absl::UnknownError("not asked");
   const absl::Status status = work->budget.Spend(
       options_.route_timeout, &work->outcome.latencies.route, [&](absl::Duration timeout) {
@@ -135,47 +201,96 @@ bool ModelWorker::ReadAt(const RoutedReplica& replica, Work* work) const {
       nodes_->Get(replica.node_addresses.front());
   work->Note(node.status());
   if (!node.ok()) return false;
-  auto read =
-      std::make_unique<PrefixRead>(node->get(), &name_space_, work->request.prompt, options_.read);
-  const absl::Status status = read->Run(work->BlocksToRead(work->request.prompt->block_count()),
-                                        work->engine, &work->budget);
-  work->Note(status);
+  absl::Status status = ReadFrom(node->get(), work);
+  // Blocks of a public prefix without its end are of no use: nothing of ours can follow them.
+  const bool switches = work->LacksPublic() && public_nodes_ == nullptr && !IsGone(status);
+  if (switches) status = ReadOwnScope(node->get(), work);
   // With something in hand the request stays here: it would be lost elsewhere.
-  const bool gone = IsGone(status) && read->usable_blocks() == 0;
-  if (gone) {
-    work->outcome.latencies.lookup += read->lookup_time();
-    work->outcome.latencies.get += read->get_time();
-    work->outcome.mismatched_segments += read->mismatched_segments();
+  if (IsGone(status) && work->read->usable_blocks() == 0) {
+    work->CountRead(*work->read);
+    work->read = nullptr;
     return false;
   }
   work->outcome.cached = true;
-  work->read = std::move(read);
   work->node = *std::move(node);
   return true;
 }
 
+absl::Status ModelWorker::ReadFrom(CacheNodeClient* node, Work* work) const {
+  work->read = std::make_unique<PrefixRead>(node, &name_space_, work->prompt, options_.read);
+  absl::Status status =
+      work->read->Run(work->BlocksToRead(work->prompt->block_count()), work->engine, &work->budget);
+  work->Note(status);
+  return status;
+}
+
+absl::Status ModelWorker::ReadOwnScope(CacheNodeClient* node, Work* work) const {
+  work->read->EndLeases(&work->budget);
+  work->CountRead(*work->read);
+  work->UseOwnScope();
+  return ReadFrom(node, work);
+}
+
 void ModelWorker::Reserve(Work* work) const {
-  PrefixRead& read = *work->read;
-  const size_t end = work->request.prompt->block_count();
+  const size_t end = work->prompt->block_count();
   const bool store = work->request.may_store && end >= options_.stored_blocks_min;
-  if (read.usable_blocks() < end && store) {
-    work->write = std::make_unique<SuffixWrite>(work->node.get(), &name_space_,
-                                                work->request.prompt, WriteOptionsOf(*work));
-    absl::Status status;
-    if (work->request.may_read && !read.namespace_known()) {
-      status = work->write->Register(&work->budget);
+  if (work->read->usable_blocks() < end && store) {
+    absl::Status status = ReserveRest(work);
+    // The operator may have taken the prefix off the list, or us.
+    if (absl::IsPermissionDenied(status) && work->LacksPublic()) {
+      work->Note(status);
+      work->stores.clear();
+      status = ReadOwnScope(work->node.get(), work);
+      if (status.ok()) status = ReserveRest(work);
     }
-    if (status.ok()) status = work->write->Reserve(read.usable_blocks(), end, &work->budget);
     work->Note(status);
     // Not past there: our own blocks are in progress too.
-    const size_t others_end = work->BlocksToRead(work->write->first_reserved());
-    if (status.ok()) work->Note(read.Run(others_end, work->engine, &work->budget));
+    const size_t others_end = work->BlocksToRead(work->FirstReserved());
+    if (status.ok()) work->Note(work->read->Run(others_end, work->engine, &work->budget));
   }
-  WorkOutcome& outcome = work->outcome;
-  outcome.hits = read.hits();
-  outcome.latencies.lookup += read.lookup_time();
-  outcome.latencies.get += read.get_time();
-  outcome.mismatched_segments += read.mismatched_segments();
+  work->outcome.hits = work->read->hits();
+  work->CountRead(*work->read);
+}
+
+absl::Status ModelWorker::PlanStores(Work* work) const {
+  const size_t usable = work->read->usable_blocks();
+  const auto add = [&](std::shared_ptr<CacheNodeClient> node, size_t begin, size_t end) {
+    auto write = std::make_unique<SuffixWrite>(node.get(), &name_space_, work->prompt,
+                                               WriteOptionsOf(*work));
+    work->stores.push_back({std::move(node), begin, end, std::move(write)});
+  };
+  if (work->LacksPublic()) {
+    // Its node went while the public region was read: what is there counts, and nothing is stored.
+    if (public_nodes_ == nullptr) {
+      return absl::UnavailableError("the node went with a part of the public region unread");
+    }
+    absl::StatusOr<std::shared_ptr<CacheNodeClient>> node =
+        public_nodes_->Get(work->outcome.replica.node_addresses.front());
+    if (!node.ok()) return node.status();
+    add(*std::move(node), usable, work->public_blocks);
+  }
+  const size_t begin = std::max(usable, work->public_blocks);
+  if (begin < work->prompt->block_count()) add(work->node, begin, work->prompt->block_count());
+  return absl::OkStatus();
+}
+
+absl::Status ModelWorker::ReserveRest(Work* work) const {
+  if (absl::Status status = PlanStores(work); !status.ok()) return status;
+  for (size_t i = 0; i < work->stores.size(); ++i) {
+    SuffixWrite& write = *work->stores[i].write;
+    absl::Status status;
+    if (work->request.may_read && !work->read->namespace_known()) {
+      status = write.Register(&work->budget);
+    }
+    if (status.ok()) {
+      status = write.Reserve(work->stores[i].begin, work->stores[i].end, &work->budget);
+    }
+    if (status.ok() && !write.stopped_by().has_value()) continue;
+    // What follows would have no parent.
+    work->stores.resize(i + 1);
+    return status;
+  }
+  return absl::OkStatus();
 }
 
 SuffixWriteOptions ModelWorker::WriteOptionsOf(const Work& work) const {
@@ -199,25 +314,33 @@ void ModelWorker::Compute(Work* work) const {
 }
 
 void ModelWorker::Store(Work* work) const {
+  for (size_t i = 0; i < work->stores.size(); ++i) {
+    const absl::Status status = StoreRegion(work, i);
+    if (IsGone(status)) return;
+  }
+}
+
+absl::Status ModelWorker::StoreRegion(Work* work, size_t index) const {
   WorkOutcome& outcome = work->outcome;
-  const size_t usable = work->read->usable_blocks();
-  SuffixWrite& write = *work->write;
+  const Work::RegionStore& store = work->stores[index];
+  SuffixWrite& write = *store.write;
   const absl::Status status = write.Write(work->engine, &work->budget);
   work->Note(status);
-  outcome.blocks_stored = write.blocks_written();
-  outcome.blocks_of_others = write.blocks_of_others();
+  outcome.blocks_stored += write.blocks_written();
+  outcome.blocks_of_others += write.blocks_of_others();
   outcome.storing_stopped_by = write.stopped_by();
-  outcome.latencies.put = write.time();
+  outcome.latencies.put += write.time();
   // What others had in hand and did not bring, and what expired here while it was computed.
-  const size_t end =
-      absl::IsAborted(status) ? work->request.prompt->block_count() : write.first_reserved();
-  if (IsGone(status) || usable >= end) return;
-  SuffixWrite again(work->node.get(), &name_space_, work->request.prompt, WriteOptionsOf(*work));
-  absl::Status stored = again.Reserve(usable, end, &work->budget);
+  const size_t begin = std::max(store.begin, work->read->usable_blocks());
+  const size_t end = absl::IsAborted(status) ? store.end : write.first_reserved();
+  if (IsGone(status) || begin >= end) return status;
+  SuffixWrite again(store.node.get(), &name_space_, work->prompt, WriteOptionsOf(*work));
+  absl::Status stored = again.Reserve(begin, end, &work->budget);
   if (stored.ok()) stored = again.Write(work->engine, &work->budget);
   work->Note(stored);
   outcome.blocks_stored += again.blocks_written();
   outcome.latencies.put += again.time();
+  return status;
 }
 
 void ModelWorker::Report(v1::OutcomePhase phase, Work* work) const {

@@ -9,6 +9,11 @@
 // has in progress are waited for within a bound, and then taken as hits or computed here. Only
 // bytes whose digests were checked against their keys are used.
 //
+// A prompt may begin with a region of the tenant `public`, which all tenants share: then the
+// request comes with the same tokens in the caller's own scope too. Where the public region is not
+// wholly present and this worker may not write it, or is refused to, that form counts from the
+// start: looked up by the router and at the node, stored, and reported.
+//
 // Every step has a deadline, and all calls of a request together have one more; computing has none.
 // Thread-safe: holds no state of a request, and of its router only whether it was gone; calls block
 // the caller. It does not run the engine, decode, or choose when to start a request.
@@ -56,6 +61,9 @@ struct ModelWorkerOptions {
 struct WorkRequest {
   // With regions; its keys are computed (Prompt::Make).
   const Prompt* prompt = nullptr;
+  // Where the first of two regions of `prompt` is public: the same tokens in the caller's own scope
+  // alone. Null: `prompt` counts whatever is present.
+  const Prompt* own_prompt = nullptr;
   // That the answer may take; 0: not known.
   uint32_t output_tokens = 0;
   // False: nothing of this request is looked up and taken, or nothing of it is stored.
@@ -88,6 +96,8 @@ struct WorkOutcome {
   bool cached = false;
   // Replicas passed over, because their nodes were gone.
   uint32_t fallbacks = 0;
+  // The request's own_prompt counted.
+  bool own_scope = false;
 
   uint64_t prompt_tokens = 0;
   HitBlocks hits;
@@ -105,8 +115,10 @@ struct WorkOutcome {
 class ModelWorker {
  public:
   // Borrows the clients, which outlive it. `router` may be null: then the fixed replicas count.
+  // `public_nodes` are clients that act for the tenant `public`, with which public regions are
+  // written; null: this worker may not.
   ModelWorker(const ModelWorkerOptions& options, const NamespaceHandle& name_space,
-              RouterClient* router, NodeClients* nodes);
+              RouterClient* router, NodeClients* nodes, NodeClients* public_nodes = nullptr);
 
   // Serves one request. `engine` is this request's.
   WorkOutcome Run(const WorkRequest& request, PrefillEngine* engine) const;
@@ -116,22 +128,33 @@ class ModelWorker {
 
   void Route(Work* work) const;
   absl::StatusOr<RouteAnswer> AskRouter(Work* work) const;
+  // The own scope, where the router knows that no node has the public region whole.
+  void ChooseScope(Work* work) const;
   // How a call to the router ended.
   void NoteRouter(const absl::Status& status) const;
   // Reads at the first replica whose node answers.
   void Read(Work* work) const;
   bool ReadAt(const RoutedReplica& replica, Work* work) const;
+  // Reads what the node has of the prompt, anew.
+  absl::Status ReadFrom(CacheNodeClient* node, Work* work) const;
+  // What was read is given back, and the own scope read at the same node.
+  absl::Status ReadOwnScope(CacheNodeClient* node, Work* work) const;
   // Reserves the rest at the replica that was read from, and reads what others wrote meanwhile.
   void Reserve(Work* work) const;
+  absl::Status ReserveRest(Work* work) const;
+  // Adds what is to be stored of each region, and by whom.
+  absl::Status PlanStores(Work* work) const;
   SuffixWriteOptions WriteOptionsOf(const Work& work) const;
   void Compute(Work* work) const;
   void Store(Work* work) const;
+  absl::Status StoreRegion(Work* work, size_t index) const;
   void Report(v1::OutcomePhase phase, Work* work) const;
 
   const ModelWorkerOptions options_;
   const NamespaceHandle name_space_;
   RouterClient* const router_;
   NodeClients* const nodes_;
+  NodeClients* const public_nodes_;
   mutable PeerAbsence router_absence_;
 };
 

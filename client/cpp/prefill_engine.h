@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "client/cpp/prompt.h"
 #include "common/identity/payload_map.h"
 
 namespace cairn {
@@ -18,6 +19,10 @@ namespace cairn {
 class PrefillEngine {
  public:
   virtual ~PrefillEngine() = default;
+
+  // From here on this form of the prompt counts: the same tokens under other keys, and nothing is
+  // in its place yet. For engines whose places or bytes depend on keys. It outlives the request.
+  virtual void UsePrompt(const Prompt& /*prompt*/) {}
 
   // Where a segment of the prompt's block is to lie: exactly its size. As SegmentPlace
   // (segment_buffers.h).

@@ -72,6 +72,10 @@ absl::StatusOr<TraceRequest> AgentTokensTrace::Parse(absl::string_view line,
                                                      " are kept for later lines to refer to"));
   }
   TraceRequest request;
+  if (const auto source = object->find("s"); source != object->end()) {
+    if (!source->is_string()) return absl::InvalidArgumentError("\"s\" is not a string");
+    request.source = source->get<std::string>();
+  }
   request.arrival_s = *microseconds / 1e6;
   request.output_tokens = *output;
   request.prompt = TracePrompt::FromTokens(PromptOf(*entry));

@@ -2,7 +2,8 @@
 // one.
 //
 // {"ref": index of an earlier request (from 0) or -1, "keep": how many of its first tokens this
-// prompt starts with, "add": [the tokens that follow], "t": microseconds, "o": output tokens}.
+// prompt starts with, "add": [the tokens that follow], "t": microseconds, "o": output tokens,
+// "s": the source, which may be left out}.
 // Keeps what every line added, up to kTokensKeptMax tokens. Not thread-safe.
 #pragma once
 

@@ -27,6 +27,11 @@ absl::Status ReplayEngine::Begin(const Prompt* prompt) {
   return absl::OkStatus();
 }
 
+void ReplayEngine::UsePrompt(const Prompt& prompt) {
+  CAIRN_CHECK(prompt_ != nullptr && prompt.block_count() == prompt_->block_count());
+  prompt_ = &prompt;
+}
+
 absl::Span<uint8_t> ReplayEngine::BlockAt(size_t block) {
   CAIRN_CHECK(prompt_ != nullptr && block < prompt_->block_count());
   const size_t block_bytes = name_space_->block_bytes();

@@ -34,6 +34,7 @@ class ReplayEngine final : public PrefillEngine {
   // Of the blocks that were taken from the cache, since Begin.
   uint64_t wrong_bytes() const { return wrong_bytes_; }
 
+  void UsePrompt(const Prompt& prompt) override;
   absl::Span<uint8_t> PlaceOf(size_t block, const SegmentId& id) override;
   absl::StatusOr<absl::Duration> Compute(const std::string& worker_address,
                                          size_t first_block) override;

@@ -72,6 +72,11 @@ std::string ReplayReport::ToTable() const {
   AppendCount("  from device", hit_blocks_device, &out);
   AppendCount("  from host", hit_blocks_host, &out);
   AppendCount("  from disk", hit_blocks_disk, &out);
+  if (shared_requests > 0) {
+    AppendCount("  from public regions", hit_blocks_public, &out);
+    AppendCount("requests with such", shared_requests, &out);
+    AppendCount("  in their own scope", own_scope_requests, &out);
+  }
   AppendCount("stored blocks", stored_blocks, &out);
   AppendCount("fallbacks", fallbacks, &out);
   AppendCount("requests without a node", uncached_requests, &out);
@@ -102,6 +107,9 @@ std::string ReplayReport::ToJson() const {
   json["hit_blocks_device"] = hit_blocks_device;
   json["hit_blocks_host"] = hit_blocks_host;
   json["hit_blocks_disk"] = hit_blocks_disk;
+  json["shared_requests"] = shared_requests;
+  json["own_scope_requests"] = own_scope_requests;
+  json["hit_blocks_public"] = hit_blocks_public;
   json["stored_blocks"] = stored_blocks;
   json["fallbacks"] = fallbacks;
   json["uncached_requests"] = uncached_requests;

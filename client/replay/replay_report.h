@@ -42,6 +42,12 @@ struct ReplayReport {
   uint64_t hit_blocks_host = 0;
   uint64_t hit_blocks_disk = 0;
 
+  // Of prompts with a public region: all, those that used their own scope instead, and the blocks
+  // above that were hit in public regions.
+  uint64_t shared_requests = 0;
+  uint64_t own_scope_requests = 0;
+  uint64_t hit_blocks_public = 0;
+
   uint64_t stored_blocks = 0;
   uint64_t fallbacks = 0;          // Replicas passed over, because their nodes were gone.
   uint64_t uncached_requests = 0;  // Computed whole: no node was there.

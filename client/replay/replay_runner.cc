@@ -20,6 +20,7 @@
 #include "client/replay/request_queue.h"
 #include "common/base/check.h"
 #include "common/identity/block_hasher.h"
+#include "common/rpc/caller_identity.h"
 
 namespace cairn::replay {
 namespace {
@@ -31,14 +32,25 @@ constexpr size_t kRequestsQueuedMax = 64;
 struct OwnedPrompt {
   std::vector<uint32_t> tokens;
   absl::StatusOr<Prompt> prompt = absl::UnknownError("not made");
+  // The tenant's alone, where `prompt` has a public region.
+  std::optional<Prompt> own;
 };
 
-void MakePrompt(const NamespaceHandle& name_space, const std::string& tenant,
+void MakePrompt(const NamespaceHandle& name_space, const ReplayOptions& options,
                 const TraceRequest& request, OwnedPrompt* out) {
   const Sha256BlockHasher hasher;
   out->tokens = request.prompt.Tokens();
-  const Region region{.scope = {tenant, "", ""}, .tokens = out->tokens, .external_ids = {}};
-  out->prompt = Prompt::Make(hasher, name_space, {&region, 1});
+  const absl::Span<const uint32_t> tokens = out->tokens;
+  const Scope own = {options.tenant, "", ""};
+  const Region whole{.scope = own, .tokens = tokens, .external_ids = {}};
+  out->prompt = Prompt::Make(hasher, name_space, {&whole, 1});
+  const size_t shared = options.public_tokens;
+  if (shared == 0 || tokens.size() <= shared || !out->prompt.ok()) return;
+  const Region regions[] = {
+      {.scope = {kPublicTenant, "", ""}, .tokens = tokens.first(shared), .external_ids = {}},
+      {.scope = own, .tokens = tokens.subspan(shared), .external_ids = {}}};
+  out->own = *std::move(out->prompt);
+  out->prompt = Prompt::Make(hasher, name_space, regions);
 }
 
 }  // namespace
@@ -67,6 +79,12 @@ absl::StatusOr<NamespaceHandle> NamespaceOfReplay(const ReplayOptions& options,
   uint32_t block_tokens = options.block_tokens;
   if (block_tokens == 0) block_tokens = trace.block_tokens();
   if (block_tokens == 0) block_tokens = kBlockTokensDefault;
+  if (options.public_tokens % block_tokens != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("public_tokens: ", options.public_tokens, "; whole blocks of ", block_tokens,
+                     " tokens, such as ", options.public_tokens / block_tokens * block_tokens,
+                     " or ", (options.public_tokens / block_tokens + 1) * block_tokens));
+  }
   return MakeReplayNamespace(block_tokens, options.block_bytes);
 }
 
@@ -120,7 +138,8 @@ absl::StatusOr<ReplayReport> ReplayRunner::Run(TraceReader* trace) {
       cluster->replicas;
   // Otherwise the prompt is computed at once, and the end follows on its heels.
   worker_options.report_first_token = options_.compute_tokens_per_second > 0;
-  const ModelWorker worker(worker_options, *name_space, target_.router, target_.nodes);
+  const ModelWorker worker(worker_options, *name_space, target_.router, target_.nodes,
+                           target_.public_nodes);
   const uint64_t lru_blocks = options_.lru_blocks > 0
                                   ? options_.lru_blocks
                                   : cluster->host_bytes / name_space->block_bytes();
@@ -179,7 +198,7 @@ void ReplayRunner::Work(Replay* replay) const {
       if (early > absl::ZeroDuration() && !wait_->WaitFor(early)) break;
     }
     OwnedPrompt owned;
-    MakePrompt(replay->name_space, options_.tenant, *request, &owned);
+    MakePrompt(replay->name_space, options_, *request, &owned);
     absl::Status ready = owned.prompt.status();
     if (ready.ok()) ready = engine.Begin(&*owned.prompt);
     if (!ready.ok()) {
@@ -188,10 +207,12 @@ void ReplayRunner::Work(Replay* replay) const {
     }
     const WorkOutcome outcome = replay->worker->Run(
         {.prompt = &*owned.prompt,
+         .own_prompt = owned.own.has_value() ? &*owned.own : nullptr,
          .output_tokens =
              static_cast<uint32_t>(std::min<uint64_t>(request->output_tokens, kPromptTokensMax))},
         &engine);
     tally.Count(outcome, engine.wrong_bytes());
+    if (owned.own.has_value()) tally.CountShared(outcome, owned.prompt->FirstBlock(1));
     if (options_.observe) options_.observe(outcome);
     replay->requests_done.fetch_add(1, std::memory_order_relaxed);
     replay->tokens_done.fetch_add(outcome.prompt_tokens, std::memory_order_relaxed);

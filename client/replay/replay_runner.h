@@ -37,6 +37,9 @@ struct ReplayOptions {
   double compute_tokens_per_second = 0;
   // Whose blocks they are.
   std::string tenant = "public";
+  // So many tokens at the start of each longer prompt are a region of the tenant `public`, and only
+  // the rest is `tenant`'s: whole blocks of the namespace. 0: none.
+  uint32_t public_tokens = 0;
   // Of one block (MakeReplayNamespace).
   uint64_t block_bytes = 4096;
   // 0: as the trace has them, or kBlockTokensDefault.
@@ -66,6 +69,8 @@ struct ReplayTarget {
   // Without a router.
   std::string node_address;
   NodeClients* nodes = nullptr;
+  // Clients that act for the tenant `public`; null: public regions are read and not written.
+  NodeClients* public_nodes = nullptr;
 };
 
 class ReplayRunner {

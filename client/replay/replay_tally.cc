@@ -1,5 +1,6 @@
 #include "client/replay/replay_tally.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace cairn::replay {
@@ -38,6 +39,15 @@ void ReplayTally::Count(const WorkOutcome& outcome, uint64_t wrong_bytes) {
   RecordTaken(outcome.latencies.put, &put_);
 }
 
+void ReplayTally::CountShared(const WorkOutcome& outcome, uint64_t public_blocks) {
+  ++shared_requests_;
+  if (outcome.own_scope) {
+    ++own_scope_requests_;
+  } else {
+    public_hits_ += std::min(outcome.hits.total(), public_blocks);
+  }
+}
+
 void ReplayTally::CountFailed(const absl::Status& status, uint64_t prompt_tokens) {
   ++requests_;
   ++failed_requests_;
@@ -54,6 +64,9 @@ void ReplayTally::Merge(const ReplayTally& other) {
   hit_tokens_ += other.hit_tokens_;
   fallbacks_ += other.fallbacks_;
   uncached_requests_ += other.uncached_requests_;
+  shared_requests_ += other.shared_requests_;
+  own_scope_requests_ += other.own_scope_requests_;
+  public_hits_ += other.public_hits_;
   blocks_stored_ += other.blocks_stored_;
   hits_.device += other.hits_.device;
   hits_.host += other.hits_.host;
@@ -80,6 +93,9 @@ void ReplayTally::Fill(ReplayReport* report) const {
   report->hit_blocks_disk = hits_.disk;
   report->fallbacks = fallbacks_;
   report->uncached_requests = uncached_requests_;
+  report->shared_requests = shared_requests_;
+  report->own_scope_requests = own_scope_requests_;
+  report->hit_blocks_public = public_hits_;
   report->stored_blocks = blocks_stored_;
   std::vector<uint64_t> computed;
   for (const auto& [worker, tokens] : computed_tokens_) computed.push_back(tokens);

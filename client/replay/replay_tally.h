@@ -15,6 +15,8 @@ namespace cairn::replay {
 class ReplayTally {
  public:
   void Count(const WorkOutcome& outcome, uint64_t wrong_bytes);
+  // Of one that was counted: its prompt begins with so many public blocks.
+  void CountShared(const WorkOutcome& outcome, uint64_t public_blocks);
   // A request that did not get as far as a worker.
   void CountFailed(const absl::Status& status, uint64_t prompt_tokens);
   // A replica that may come to compute nothing.
@@ -38,6 +40,9 @@ class ReplayTally {
   uint64_t hit_tokens_ = 0;
   uint64_t fallbacks_ = 0;
   uint64_t uncached_requests_ = 0;
+  uint64_t shared_requests_ = 0;
+  uint64_t own_scope_requests_ = 0;
+  uint64_t public_hits_ = 0;
   uint64_t blocks_stored_ = 0;
   HitBlocks hits_;
   absl::flat_hash_map<std::string, uint64_t> computed_tokens_;  // By worker address.

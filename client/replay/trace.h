@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,6 +20,7 @@ struct TraceRequest {
   double arrival_s = 0;
   uint64_t output_tokens = 0;
   TracePrompt prompt;
+  std::string source = {};  // Where it comes from, if the trace says it.
 
   uint64_t input_tokens() const { return prompt.token_count(); }
   uint64_t name_space() const { return prompt.name_space(); }

@@ -32,6 +32,8 @@ class FakeEngine final : public PrefillEngine {
   // Whether required segments of all blocks before first_block() held what their keys say.
   bool prefix_was_right() const { return prefix_was_right_; }
 
+  void UsePrompt(const Prompt& prompt) override { prompt_ = &prompt; }
+
   absl::Span<uint8_t> PlaceOf(size_t block, const SegmentId& id) override {
     return ContiguousBlocks(&handle_->payload_map(), absl::MakeSpan(bytes_))(block, id);
   }

@@ -1,6 +1,9 @@
 #include "tests/client/cpp/fake_router.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "common/base/bytes16.h"
 #include "common/base/check.h"
 #include "common/rpc/status_mapping.h"
 
@@ -43,6 +46,16 @@ void FakeRouter::FailNextRoutes(const absl::Status& status, int times) {
   failures_.insert(failures_.end(), static_cast<size_t>(times), status);
 }
 
+void FakeRouter::SetHeldBlocks(uint32_t blocks) {
+  absl::MutexLock lock(&mutex_);
+  held_blocks_ = blocks;
+}
+
+std::vector<v1::LookupPrefixRequest> FakeRouter::prefix_lookups() const {
+  absl::MutexLock lock(&mutex_);
+  return prefix_lookups_;
+}
+
 std::vector<v1::RouteRequest> FakeRouter::routes() const {
   absl::MutexLock lock(&mutex_);
   return routes_;
@@ -65,6 +78,17 @@ grpc::Status FakeRouter::Route(grpc::ServerContext*, const v1::RouteRequest* req
   response->mutable_replicas()->Add(replicas_.begin(), replicas_.end());
   response->set_booking(std::string(16, static_cast<char>('A' + routes_.size() % 26)));
   response->set_router_incarnation(IncarnationBytes());
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeRouter::LookupPrefix(grpc::ServerContext*, const v1::LookupPrefixRequest* request,
+                                      v1::LookupPrefixResponse* response) {
+  absl::MutexLock lock(&mutex_);
+  prefix_lookups_.push_back(*request);
+  const auto total = static_cast<uint32_t>(request->prompt().keys().size() / kKeyBytes);
+  response->set_namespace_known(true);
+  response->set_blocks_total(total);
+  if (held_blocks_ > 0) response->add_holders()->set_blocks(std::min(total, held_blocks_));
   return grpc::Status::OK;
 }
 

@@ -30,11 +30,17 @@ class FakeRouter final : public v1::Router::Service {
   // What the next routes end with, one each.
   void FailNextRoutes(const absl::Status& status, int times);
 
+  // How many leading blocks of any prompt some holder has, to LookupPrefix.
+  void SetHeldBlocks(uint32_t blocks);
+
   std::vector<v1::RouteRequest> routes() const;
+  std::vector<v1::LookupPrefixRequest> prefix_lookups() const;
   std::vector<v1::ReportOutcomeRequest> outcomes() const;
 
  private:
   grpc::Status Route(grpc::ServerContext*, const v1::RouteRequest*, v1::RouteResponse*) override;
+  grpc::Status LookupPrefix(grpc::ServerContext*, const v1::LookupPrefixRequest*,
+                            v1::LookupPrefixResponse*) override;
   grpc::Status ReportOutcome(grpc::ServerContext*, const v1::ReportOutcomeRequest*,
                              v1::ReportOutcomeResponse*) override;
   grpc::Status ListReplicas(grpc::ServerContext*, const v1::ListReplicasRequest*,
@@ -44,6 +50,8 @@ class FakeRouter final : public v1::Router::Service {
   std::vector<v1::RankedReplica> replicas_ ABSL_GUARDED_BY(mutex_);
   std::vector<absl::Status> failures_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::RouteRequest> routes_ ABSL_GUARDED_BY(mutex_);
+  uint32_t held_blocks_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<v1::LookupPrefixRequest> prefix_lookups_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::ReportOutcomeRequest> outcomes_ ABSL_GUARDED_BY(mutex_);
   std::string target_;
   std::unique_ptr<grpc::Server> server_;
