@@ -231,6 +231,11 @@ Reactor* CacheNodeService::Delete(Context* context, const v1::DeleteRequest* req
   return RunOn(parts_.removals, RpcMethod::kDelete, context, &NodeCalls::Delete, request, response);
 }
 
+Reactor* CacheNodeService::PinBlocks(Context* context, const v1::PinBlocksRequest* request,
+                                     v1::PinBlocksResponse* response) {
+  return RunHere(RpcMethod::kPinBlocks, context, &NodeCalls::PinBlocks, *request, response);
+}
+
 grpc::ServerBidiReactor<v1::WatchBlocksRequest, v1::WatchBlocksResponse>*
 CacheNodeService::WatchBlocks(Context* context) {
   RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kWatchBlocks);

@@ -80,6 +80,8 @@ class CacheNodeService final
                           v1::ReportMismatchResponse* response) override;
   Reactor* Delete(Context* context, const v1::DeleteRequest* request,
                   v1::DeleteResponse* response) override;
+  Reactor* PinBlocks(Context* context, const v1::PinBlocksRequest* request,
+                     v1::PinBlocksResponse* response) override;
   grpc::ServerBidiReactor<v1::WatchBlocksRequest, v1::WatchBlocksResponse>* WatchBlocks(
       Context* context) override;
   Reactor* Describe(Context* context, const v1::DescribeRequest* request,

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cache_node/service/disk_opening.h"
+#include "cache_node/service/disk_space.h"
 #include "cache_node/service/memory_terms.h"
 #include "cache_node/store/policies/lru_policy.h"
 #include "common/base/check.h"
@@ -47,6 +48,7 @@ BlockStore::Options StoreOptions(const NodeConfig& config) {
   options.namespace_bytes_max = config.namespace_memory.bytes();
   options.leased_bytes_max = config.leased_memory.bytes();
   options.reserved_bytes_max = config.reserved_memory.bytes();
+  options.stays_bytes_max = config.pin_memory.bytes();
   options.removed_memory_entries = static_cast<size_t>(config.removed_remembered);
   options.watcher_queue_records = static_cast<size_t>(config.feed_queue_records);
   options.lease_ttl_default = config.lease_ttl;
@@ -112,6 +114,10 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config, Disk
   if (!memory.ok()) return memory.status();
   parts.memory = *std::move(memory);
   parts.log = std::move(log);
+    const absl::StatusOr<std::string> line =
+        DiskStartLine(config.disk, parts.disk.tier->GetStats(), DiskSpaceOf(config.disk.dir));
+    if (!line.ok()) return line.status();
+    if (log != nullptr) log(*line);
   std::unique_ptr<TenantQuotaFile> quotas = std::move(parts.quotas);
   std::unique_ptr<Node> node(new Node(config, *limit, std::move(parts)));
   if (quotas != nullptr) node->LimitTenants(std::move(quotas));

@@ -94,6 +94,9 @@ class NodeCalls {
 
   absl::Status Describe(const Caller& caller, const v1::DescribeRequest& request,
                         v1::DescribeResponse* response);
+  absl::Status PinBlocks(const Caller& caller, const v1::PinBlocksRequest& request,
+                         v1::PinBlocksResponse* response);
+
 
  private:
   struct ReservePlan {

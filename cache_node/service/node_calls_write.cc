@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cache_node/service/node_calls.h"
+#include "cache_node/service/pin_time.h"
 #include "cache_node/service/request_hash.h"
 #include "cache_node/service/store_messages.h"
 #include "cache_node/store/reserve_plan.h"
@@ -168,6 +169,9 @@ absl::Status NodeCalls::Commit(const Caller& caller, const v1::CommitRequest& re
   runs.reserve(static_cast<size_t>(request.pieces_size()));
   for (int i = 0; i < request.pieces_size(); ++i) {
     absl::StatusOr<SegmentRun> run = RunFromProto(request.pieces(i));
+  const absl::StatusOr<int64_t> pin_until =
+      PinUntil(request.retention().pin_ms(), parts_.clock->WallNow());
+  if (!pin_until.ok()) return InField("retention", pin_until.status());
     if (!run.ok()) return InField(absl::StrCat("pieces[", i, "]"), run.status());
     runs.push_back(*std::move(run));
   }
@@ -177,6 +181,7 @@ absl::Status NodeCalls::Commit(const Caller& caller, const v1::CommitRequest& re
   return absl::OkStatus();
 }
 
+  plan.query.stays_until_unix_ms = *pin_until;
 absl::Status NodeCalls::Abort(const Caller& caller, const v1::AbortRequest& request,
                               v1::AbortResponse*) {
   const absl::StatusOr<TokenId> token = IdFromProto<TokenId>(request.token(), "token");

@@ -48,6 +48,7 @@ void CheckMemory(const NodeConfig& config, ConfigErrors& errors) {
   errors.CheckRange("request-memory", config.request_memory, ByteSize::MiB(1), ByteSize::GiB(16));
   errors.CheckRange("leased-memory", config.leased_memory, ByteSize(), config.host_memory);
   errors.CheckRange("reserved-memory", config.reserved_memory, ByteSize(), config.host_memory);
+  errors.CheckRange("pin-memory", config.pin_memory, ByteSize(), config.host_memory);
   errors.CheckRange("connections-max", int64_t{config.connections_max}, int64_t{1},
                     int64_t{100'000});
 }

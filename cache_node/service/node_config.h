@@ -37,6 +37,7 @@ struct NodeConfig {
   ByteSize leased_memory;    // 0: half of the pool.
   ByteSize reserved_memory;  // 0: half of the pool.
   int connections_max = 1024;
+  ByteSize pin_memory;       // 0: a quarter of the pool.
 
   DiskConfig disk;
 

@@ -19,7 +19,8 @@ ABSL_FLAG(std::string, token_file, "",
           "Bearer tokens that are good, a line each: name and SHA-256 in hex; re-read.");
 ABSL_FLAG(std::string, quota_file, "",
           "File of what each tenant may take of this node, re-read: a line a tenant or * for the "
-          "rest, with host=, host-kept=, disk=, leased=, reserved= (sizes), requests=, bytes= (a "
+          "rest, with host=, host-kept=, disk=, leased=, reserved=, pinned= (sizes), requests=, "
+          "bytes= (a "
           "second). Empty: no limits.");
 ABSL_FLAG(std::string, access_file, "",
           "Who may call, a line each: identity, roles, tenants; re-read. Required with "
@@ -47,6 +48,8 @@ ABSL_FLAG(int, connections_max, 1024, "Connections that the memory sum allows fo
 
 ABSL_FLAG(std::string, disk_dir, "",
           "Directory of the disk tier, for this node alone; empty: no disk tier.");
+ABSL_FLAG(cairn::ByteSize, pin_memory, cairn::ByteSize(),
+          "Bytes of the pool that may be pinned by wish; 0: a quarter.");
 ABSL_FLAG(cairn::ByteSize, disk_bytes, cairn::ByteSize(),
           "Bytes that the disk tier may take there. Required with --disk-dir.");
 ABSL_FLAG(cairn::ByteSize, disk_index_memory, cairn::ByteSize::MiB(256),
@@ -148,6 +151,7 @@ NodeConfig ConfigFromFlags() {
   config.in_flight_bytes = absl::GetFlag(FLAGS_in_flight_bytes);
   config.writers_waiting_max = absl::GetFlag(FLAGS_writers_waiting_max);
   config.admission_wait = ms(absl::GetFlag(FLAGS_admission_wait_ms));
+  config.pin_memory = absl::GetFlag(FLAGS_pin_memory);
   config.write_stall = ms(absl::GetFlag(FLAGS_write_stall_ms));
   config.gets_max = absl::GetFlag(FLAGS_gets_max);
   config.get_stall = ms(absl::GetFlag(FLAGS_get_stall_ms));

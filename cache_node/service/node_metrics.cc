@@ -30,6 +30,8 @@ void NodeMetrics::AddCounters(Metrics* metrics, const StoreCounters* counters) {
   add("cairn_node_expired_blocks_total", "Blocks removed at the time that their writers said.",
       c.expired_blocks);
   add("cairn_node_refused_quota_total", "Blocks refused by a budget.", c.refused_quota);
+  add("cairn_node_pins_refused_total",
+      "Blocks that were to be pinned, for which there was no budget.", c.stays_refused);
   add("cairn_node_token_collisions_total", "Lookups with other tokens under a stored key.",
       c.token_collisions);
   add("cairn_node_key_mismatches_total", "Reserves whose key the node computes otherwise.",
@@ -60,6 +62,8 @@ void NodeMetrics::AddState(Metrics* metrics, const BlockStore* store) {
   add("cairn_node_pinned_bytes", "Bytes of slots that are pinned.", &StoreStatus::pinned_bytes);
   add("cairn_node_reserved_bytes", "Bytes of slots that are reserved.",
       &StoreStatus::reserved_bytes);
+  add("cairn_node_pin_budget_used_bytes", "Bytes of blocks that are pinned by wish.",
+      &StoreStatus::stays_bytes);
   add("cairn_node_index_bytes", "Bytes of the index.", &StoreStatus::index_bytes);
   add("cairn_node_blocks", "Blocks present.", &StoreStatus::blocks);
   add("cairn_node_pins", "Pins of readers and writers.", &StoreStatus::pins);

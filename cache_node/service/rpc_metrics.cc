@@ -22,6 +22,7 @@ constexpr std::array<absl::string_view, kRpcMethodCount> kNames = {"RegisterName
                                                                    "Abort",
                                                                    "ReportMismatch",
                                                                    "Delete",
+                                                                   "PinBlocks",
                                                                    "WatchBlocks",
                                                                    "Describe",
                                                                    "unknown"};

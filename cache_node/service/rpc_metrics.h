@@ -34,11 +34,12 @@ enum class RpcMethod : size_t {
   kAbort,
   kReportMismatch,
   kDelete,
+  kPinBlocks,
   kWatchBlocks,
   kDescribe,
   kUnknown,  // A name that the service does not have.
 };
-inline constexpr size_t kRpcMethodCount = 18;
+inline constexpr size_t kRpcMethodCount = 19;
 
 absl::string_view RpcMethodName(RpcMethod method);
 

@@ -43,12 +43,14 @@ void ToMessage(const LeaseStatus& status, v1::GetLeaseResponse* message) {
 }
 
 void ToMessage(const ReserveAnswer& answer, v1::ReserveResponse* message) {
-  CAIRN_CHECK(answer.in_progress_for.size() == answer.outcomes.size());
+  CAIRN_CHECK(answer.in_progress_for.size() == answer.outcomes.size() &&
+              answer.stays.size() == answer.outcomes.size());
   bool wait = false;
   for (size_t i = 0; i < answer.outcomes.size(); ++i) {
     v1::ReserveAnswer* one = message->add_answers();
     one->set_outcome(static_cast<v1::ReserveOutcome>(answer.outcomes[i]));
     one->set_since_ms(ToMilliseconds(answer.in_progress_for[i]));
+    one->set_pin(static_cast<v1::PinOutcome>(answer.stays[i]));
     wait |= answer.outcomes[i] == ReserveOutcome::kNoSpace ||
             answer.outcomes[i] == ReserveOutcome::kQuota;
   }
@@ -96,6 +98,7 @@ void ToMessage(const TenantStatus& status, v1::TenantInfo* message) {
   message->set_disk_bytes(status.disk_bytes);
   message->set_leased_bytes(status.leased_bytes);
   message->set_reserved_bytes(status.reserved_bytes);
+  message->set_pinned_bytes(status.stays_bytes);
 }
 
 void ToMessage(const ShardSums& sums, v1::ShardDigest* message) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr char kOthers[] = "*";
 constexpr size_t kTenantBytesMax = 256;
-constexpr char kKnown[] = "host, host-kept, disk, leased, reserved, requests, bytes";
+constexpr char kKnown[] = "host, host-kept, disk, leased, reserved, pinned, requests, bytes";
 
 struct Line {
   TenantQuota quota;
@@ -39,6 +39,7 @@ absl::Status SetField(absl::string_view key, absl::string_view value, Line* line
   if (key == "disk") return SetBytes(key, value, &line->quota.disk_bytes_max);
   if (key == "leased") return SetBytes(key, value, &line->quota.leased_bytes_max);
   if (key == "reserved") return SetBytes(key, value, &line->quota.reserved_bytes_max);
+  if (key == "pinned") return SetBytes(key, value, &line->quota.stays_bytes_max);
   if (key == "bytes") return SetBytes(key, value, &line->rate.bytes_per_second);
   if (key != "requests") {
     return absl::InvalidArgumentError(

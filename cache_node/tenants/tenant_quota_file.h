@@ -6,9 +6,9 @@
 //     team-a  host=64GiB host-kept=16GiB disk=1TiB leased=8GiB reserved=4GiB
 //     *       host=16GiB requests=200 bytes=1GiB
 //
-// `host`, `disk`, `leased`, `reserved`: at most so much; `host-kept`: others take nothing from it;
-// `requests`, `bytes`: at most so many a second. Strict: a line that means nothing is an error. No
-// state; thread-safe.
+// `host`, `disk`, `leased`, `reserved`, `pinned` (by wish): at most so much; `host-kept`: others
+// take nothing from it; `requests`, `bytes`: at most so many a second. Strict: a line that means
+// nothing is an error. No state; thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -158,6 +158,32 @@ absl::StatusOr<std::vector<bool>> CacheNodeClient::Delete(const Fingerprint& fin
   return std::vector<bool>(response.removed().begin(), response.removed().end());
 }
 
+absl::StatusOr<std::vector<v1::PinOutcome>> CacheNodeClient::PinBlocks(
+    const Fingerprint& fingerprint, absl::Span<const BlockKey> keys, absl::Duration pin_for) {
+  if (pin_for < absl::ZeroDuration() || pin_for > absl::Milliseconds(kPinMsMax)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("pin_for: ", absl::FormatDuration(pin_for), "; from 0 to ", kPinMsMax, " ms"));
+  }
+  v1::PinBlocksRequest request;
+  request.set_fingerprint(std::string(fingerprint.view()));
+  request.set_keys(KeysToProto(keys));
+  // Rounded up: zero ends pins.
+  request.set_pin_ms(
+      static_cast<uint64_t>(absl::ToInt64Milliseconds(absl::Ceil(pin_for, absl::Milliseconds(1)))));
+  v1::PinBlocksResponse response;
+  const absl::Status status = link_.Call(&Stub::PinBlocks, request, {}, {}, &response);
+  if (!status.ok()) return status;
+  if (static_cast<size_t>(response.outcomes_size()) != keys.size()) {
+    return absl::InternalError(absl::StrCat("the node answered ", response.outcomes_size(),
+                                            " outcomes for ", keys.size(), " keys"));
+  }
+  std::vector<v1::PinOutcome> outcomes;
+  for (const int outcome : response.outcomes()) {
+    outcomes.push_back(static_cast<v1::PinOutcome>(outcome));
+  }
+  return outcomes;
+}
+
 std::unique_ptr<BlockWatcher> CacheNodeClient::WatchBlocks() {
   return std::make_unique<BlockWatcher>(link_.feed(), link_.options().metadata);
 }

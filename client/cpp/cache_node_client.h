@@ -94,6 +94,12 @@ class CacheNodeClient {
   absl::StatusOr<std::vector<bool>> Delete(const Fingerprint& fingerprint,
                                            absl::Span<const BlockKey> keys);
 
+  // Pins blocks of the caller's tenant for so long, or ends their pins (zero): one outcome a key.
+  // In the prompt's order from its start; at most kKeysPerPinMax keys.
+  absl::StatusOr<std::vector<v1::PinOutcome>> PinBlocks(const Fingerprint& fingerprint,
+                                                        absl::Span<const BlockKey> keys,
+                                                        absl::Duration pin_for);
+
   std::unique_ptr<BlockWatcher> WatchBlocks();
   absl::StatusOr<v1::DescribeResponse> Describe(bool with_shards = false);
 

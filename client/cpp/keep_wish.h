@@ -15,6 +15,9 @@ struct KeepWish {
   absl::Duration priority_for = absl::ZeroDuration();
   // Then the block is gone from every tier, and all that follow it; zero: never.
   absl::Duration ttl = absl::ZeroDuration();
+  // So long it is not evicted from host memory, within the pin budgets of tenant and node; zero: no
+  // such wish. Counts from the prompt's start: a block is pinned only after those before it.
+  absl::Duration pin_for = absl::ZeroDuration();
 };
 
 }  // namespace cairn

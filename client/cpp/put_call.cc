@@ -26,6 +26,7 @@ size_t CountAnswers(const WriteSession& session, PutResult* result) {
         result->stopped_by = answer.outcome();
         return settled;
     }
+    if (answer.pin() == v1::PIN_OUTCOME_PINNED) ++result->blocks_pinned;
     ++settled;
   }
   return settled;

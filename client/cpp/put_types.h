@@ -42,6 +42,8 @@ struct PutResult {
   size_t blocks_in_progress = 0;
   size_t blocks_written = 0;
   uint64_t bytes_written = 0;
+  // With KeepWish::pin_for.
+  size_t blocks_pinned = 0;
   // Why the rest was not written: the node's first answer that ends a reservation.
   std::optional<v1::ReserveOutcome> stopped_by;
 

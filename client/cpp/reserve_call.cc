@@ -57,6 +57,7 @@ void AddRetention(const KeepWish& keep, v1::ReserveRequest* request) {
   if (keep.priority.has_value()) retention.set_priority(*keep.priority);
   retention.set_priority_ms(milliseconds(keep.priority_for));
   retention.set_ttl_ms(milliseconds(keep.ttl));
+  retention.set_pin_ms(milliseconds(keep.pin_for));
   if (retention.ByteSizeLong() > 0) *request->mutable_retention() = std::move(retention);
 }
 

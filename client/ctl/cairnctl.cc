@@ -16,8 +16,9 @@ constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
 
 std::vector<Command> AllCommands() {
-  return {DescribeCommand(), RegisterCommand(), LookupCommand(), PutCommand(),  GetCommand(),
-          ClearCommand(),    RetireCommand(),   PurgeCommand(),  KeysCommand(), ReplayCommand()};
+  return {DescribeCommand(), RegisterCommand(), LookupCommand(), PutCommand(),
+          GetCommand(),      ClearCommand(),    PinCommand(),    RetireCommand(),
+          PurgeCommand(),    KeysCommand(),     ReplayCommand()};
 }
 
 std::string Usage() {
@@ -41,9 +42,14 @@ bool AsksForHelp(const std::string& argument) {
 }
 
 // What a person can do about a failure.
-std::string Advice(const absl::Status& status) {
+std::string Advice(const absl::Status& status, bool asks_router) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
+      if (asks_router) {
+        return "Is a router listening there? `cairn-router --insecure --nodes=HOST:PORT` starts "
+               "one "
+               "on loopback; --router says where else to look, --node does without one.";
+      }
       return "Is a node listening there? `cairn-node --insecure --node-id=NAME` starts one on "
              "loopback; --node says where else to look.";
     case absl::StatusCode::kFailedPrecondition:
@@ -64,10 +70,12 @@ std::string Advice(const absl::Status& status) {
   }
 }
 
-int Fail(absl::string_view what, const absl::Status& status, std::ostream* err) {
-  *err << what << ": " << absl::StatusCodeToString(status.code()) << ": " << status.message()
-       << "\n";
-  if (const std::string advice = Advice(status); !advice.empty()) *err << advice << "\n";
+int Fail(absl::string_view what, const CommandLine& line, const absl::Status& status,
+         std::ostream* err) {
+  *err << what << ": " << TextOf(status) << "\n";
+  const bool asks_router = line.Knows("router") && !line.Given("node");
+  if (const std::string advice = Advice(status, asks_router); !advice.empty())
+    *err << advice << "\n";
   return kExitFailure;
 }
 
@@ -135,7 +143,7 @@ int RunCairnctl(const std::vector<std::string>& arguments, const Streams& stream
   const absl::Status status = command->run(*line, {streams.in, streams.out, err});
   if (status.ok()) return Finish(what, streams, err);
   if (IsUsageError(status)) return FailUsage(what, status, UsageOf(*command), err);
-  return Fail(what, status, err);
+  return Fail(what, *line, status, err);
 }
 
 }  // namespace cairn::ctl

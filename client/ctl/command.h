@@ -39,6 +39,7 @@ Command GetCommand();
 Command ClearCommand();
 Command RetireCommand();
 Command PurgeCommand();
+Command PinCommand();
 Command KeysCommand();
 Command ReplayCommand();
 

@@ -67,7 +67,9 @@ Json ListsOf(const v1::DescribeResponse& answer) {
     lists["tenants"].push_back({{"tenant", one.tenant()},
                                 {"charged_bytes", one.charged_bytes()},
                                 {"leased_bytes", one.leased_bytes()},
-                                {"reserved_bytes", one.reserved_bytes()}});
+                                {"reserved_bytes", one.reserved_bytes()},
+                                {"pinned_bytes", one.pinned_bytes()},
+                                {"disk_bytes", one.disk_bytes()}});
   }
   for (const v1::MemoryTerm& one : answer.memory()) {
     lists["memory"].push_back({{"name", one.name()}, {"bytes", one.bytes()}});
@@ -80,10 +82,13 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   if (!node.status().ok()) return node.status();
   const absl::StatusOr<v1::DescribeResponse> answer = node->Describe();
   if (!answer.ok()) return answer.status();
-  Json result = {
-      {"node", NodeOf(answer->node())},       {"blocks", answer->blocks()},
-      {"quarantined", answer->quarantined()}, {"pins", answer->pins()},
-      {"load", LoadOf(answer->load())},       {"memory_limit_bytes", answer->memory_limit_bytes()}};
+  Json result = {{"tenant", answer->tenant()}};
+  result.update(Json{{"node", NodeOf(answer->node())},
+                     {"blocks", answer->blocks()},
+                     {"quarantined", answer->quarantined()},
+                     {"pins", answer->pins()},
+                     {"load", LoadOf(answer->load())},
+                     {"memory_limit_bytes", answer->memory_limit_bytes()}});
   if (answer->node().has_disk()) result["disk"] = DiskOf(answer->node().disk());
   result.update(ListsOf(*answer));
   return Print(line, result, streams.out);
@@ -94,7 +99,8 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
 Command DescribeCommand() {
   return {.name = "describe",
           .summary = "says what the node is, what it holds and how busy it is",
-          .flags = WithCommonFlags({}, /*asks_node=*/true),
+          .flags = WithCommonFlags({{"tenant", "NAME", "", "whose namespaces; of several"}},
+                                   /*asks_node=*/true),
           .run = Run};
 }
 

@@ -50,9 +50,9 @@ absl::Status AskEachNode(const CommandLine& line, const Streams& streams,
     if (answer.ok()) {
       one.update(*answer);
     } else {
-      one["error"] = answer.status().ToString();
+      one["error"] = TextOf(answer.status());
       failed.push_back(node);
-      reasons.push_back(absl::StrCat(node, " (", answer.status().ToString(), ")"));
+      reasons.push_back(absl::StrCat(node, " (", TextOf(answer.status()), ")"));
       first.Update(answer.status());
     }
     answers.push_back(std::move(one));

@@ -140,6 +140,11 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   if (printed.ok() && progress.mismatches > 0) {
     return absl::DataLossError("the node sent bytes that do not match their digests");
   }
+  if (printed.ok() && progress.usable == 0 && line.Given("verify-generated")) {
+    return absl::NotFoundError(
+        "no block of the prompt could be read, so nothing was verified: `cairnctl put --generate` "
+        "writes them");
+  }
   return printed;
 }
 

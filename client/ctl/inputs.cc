@@ -18,6 +18,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr absl::Duration kKeepTimeMax = absl::Hours(24 * 366 * 100);
+
 absl::StatusOr<std::string> ReadStream(std::istream* in, const std::string& name) {
   std::string text;
   char chunk[1 << 16];
@@ -176,6 +178,17 @@ absl::StatusOr<uint32_t> ParseNumber(const CommandLine& line, absl::string_view 
       absl::StrCat("--", flag, ": '", line.Get(flag), "' is no whole number from 0 to ", max));
 }
 
+absl::StatusOr<absl::Duration> ParseKeepTime(const CommandLine& line, absl::string_view flag) {
+  if (!line.Given(flag)) return absl::ZeroDuration();
+  absl::Duration duration;
+  if (absl::ParseDuration(line.Get(flag), &duration) && duration > absl::ZeroDuration() &&
+      duration <= kKeepTimeMax) {
+    return duration;
+  }
+  return UsageError(absl::StrCat("--", flag, ": '", line.Get(flag),
+                                 "' is no time above zero and below 100 years, as in 90s or 30m"));
+}
+
 std::vector<FlagSpec> SecurityFlags() {
   return {{"tls-ca", "FILE", "", "CA of the servers' certificates; without it plain text"},
           {"tls-cert", "FILE", "", "own certificate, where servers ask for one"},
@@ -190,7 +203,14 @@ absl::StatusOr<std::unique_ptr<ClientSecurity>> OpenSecurity(const CommandLine& 
   config.tls.cert = line.Get("tls-cert");
   config.tls.key = line.Get("tls-key");
   config.token_file = line.Get("token-file");
-  if (line.Knows("tenant") && line.Given("tenant") && line.Get("tenant") != kPublicTenant) {
+  if (line.Given("tls-name") && config.tls.ca.empty()) {
+    return UsageError(
+        "--tls-name: without --tls-ca the call is plain text, and nobody's name is looked at");
+  }
+  // Everybody may read what is public: a scope of it is not what the caller acts for.
+  const bool names_scope = line.Knows("adapter");
+  if (line.Knows("tenant") && line.Given("tenant") &&
+      (!names_scope || line.Get("tenant") != kPublicTenant)) {
     config.tenant = line.Get("tenant");
   }
   absl::StatusOr<std::unique_ptr<ClientSecurity>> security =

@@ -42,6 +42,9 @@ absl::StatusOr<PromptInput> ReadPrompt(const CommandLine& line, const Streams& s
 // A whole number of the flag, at most `max`; a usage error for anything else.
 absl::StatusOr<uint32_t> ParseNumber(const CommandLine& line, absl::string_view flag, uint32_t max);
 
+// A duration of the flag, as in 90s or 30m, above zero; zero when the flag is not given.
+absl::StatusOr<absl::Duration> ParseKeepTime(const CommandLine& line, absl::string_view flag);
+
 // "1,2,3", "0..63" (both ends), or a list of such. A usage error for anything else.
 absl::StatusOr<std::vector<uint32_t>> ParseTokens(const std::string& text);
 

@@ -56,14 +56,37 @@ absl::Status Report(const CommandLine& line, const PutResult& put, const Streams
                                    {"blocks_in_progress", put.blocks_in_progress},
                                    {"bytes_written", put.bytes_written},
                                    {"complete", put.complete()}};
+  if (line.Given("pin-for")) result["blocks_pinned"] = put.blocks_pinned;
   if (put.stopped_by) result["stopped_by"] = v1::ReserveOutcome_Name(*put.stopped_by);
   return Print(line, result, streams.out);
+}
+
+absl::StatusOr<KeepWish> ReadKeepWish(const CommandLine& line) {
+  constexpr uint32_t kPriorityMax = 100;
+  KeepWish keep;
+  if (line.Given("priority")) {
+    const absl::StatusOr<uint32_t> priority = ParseNumber(line, "priority", kPriorityMax);
+    if (!priority.ok()) return priority.status();
+    keep.priority = *priority;
+  } else if (line.Given("priority-for")) {
+    return UsageError("--priority-for: of which --priority?");
+  }
+  for (const auto& [flag, time] :
+       {std::pair("priority-for", &keep.priority_for), std::pair("ttl", &keep.ttl),
+        std::pair("pin-for", &keep.pin_for)}) {
+    const absl::StatusOr<absl::Duration> read = ParseKeepTime(line, flag);
+    if (!read.ok()) return read.status();
+    *time = *read;
+  }
+  return keep;
 }
 
 absl::Status Run(const CommandLine& line, const Streams& streams) {
   if (line.Given("payload") == line.Given("generate")) {
     return UsageError("give one of --payload FILE and --generate: what is to be written");
   }
+  const absl::StatusOr<KeepWish> keep = ReadKeepWish(line);
+  if (!keep.ok()) return keep.status();
   const absl::StatusOr<NamespaceHandle> handle = ReadHandle(line);
   if (!handle.ok()) return handle.status();
   const absl::StatusOr<PromptInput> input = ReadPrompt(line, streams);
@@ -78,7 +101,7 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   }
   const absl::StatusOr<PutResult> put = node->Put(
       *handle, *prompt, [&](size_t block, const SegmentId& id) { return source.Bytes(block, id); },
-      {.wait_when_exhausted = line.Given("wait")});
+      {.keep = *keep, .wait_when_exhausted = line.Given("wait")});
   if (!put.ok()) return put.status();
   return Report(line, *put, streams);
 }
@@ -92,6 +115,11 @@ Command PutCommand() {
       {"payload", "FILE", "", "bytes of the prompt's full blocks, one after the other"});
   flags.push_back({"generate", "", "", "write bytes that `get --verify-generated` can check"});
   flags.push_back({"wait", "", "", "wait for space when the node has none"});
+  flags.push_back({"priority", "N", "", "0 to 100: the lowest makes room first; the node's 35"});
+  flags.push_back({"priority-for", "DURATION", "", "how long that holds, as in 30m; else always"});
+  flags.push_back({"ttl", "DURATION", "", "then the blocks, and what follows them, are gone"});
+  flags.push_back({"pin-for", "DURATION", "",
+                   "so long they are not evicted, within the pin budget of the tenant"});
   return {.name = "put",
           .summary = "writes the full blocks of a prompt that are not there yet",
           .flags = WithCommonFlags(flags, /*asks_node=*/true),

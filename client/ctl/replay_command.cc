@@ -100,7 +100,7 @@ ClientOptions NodeOptions() {
 absl::Status Verdict(const ReplayReport& report, const absl::Status& first_failure) {
   if (report.failed_requests > 0) {
     return absl::InternalError(absl::StrCat(report.failed_requests, " requests failed, the first ",
-                                            "with: ", first_failure.ToString()));
+                                            "with: ", TextOf(first_failure)));
   }
   if (report.wrong_bytes > 0) {
     return absl::DataLossError(absl::StrCat(
@@ -142,15 +142,30 @@ absl::StatusOr<ReplayReport> RunReplay(const CommandLine& line, const ReplayOpti
   *verdict = Verdict(*report, runner.first_failure());
   if (!runner.first_cache_failure().ok() && streams.err != nullptr) {
     *streams.err << "the cache failed at least once, which was a miss: "
-                 << runner.first_cache_failure() << "\n";
+                 << TextOf(runner.first_cache_failure()) << "\n";
   }
   return report;
+}
+
+// What would be of no account is refused.
+absl::Status CheckTogether(const CommandLine& line) {
+  if (line.Given("trace") && line.Given("seed")) {
+    return UsageError("--seed: of generated requests, and --trace gives those of a file");
+  }
+  if (!line.Given("plan")) return absl::OkStatus();
+  for (const char* flag : {"router", "node", "workers", "rate", "compute-tokens-per-second", "json",
+                           "tls-ca", "tls-cert", "tls-key", "tls-name", "token-file"}) {
+    if (!line.Given(flag)) continue;
+    return UsageError(absl::StrCat("--", flag, ": of no account with --plan, which asks none"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Run(const CommandLine& line, const Streams& streams) {
   if (line.Given("node") && line.Given("router")) {
     return UsageError("--node and --router: a replay goes to one of them");
   }
+  if (absl::Status status = CheckTogether(line); !status.ok()) return status;
   const std::string& output = line.Get("output");
   if (output != "text" && output != "json") {
     return UsageError(absl::StrCat("--output: '", output, "' is neither text nor json"));

@@ -36,6 +36,10 @@ absl::Status UsageError(absl::string_view message) {
 
 bool IsUsageError(const absl::Status& status) { return status.GetPayload(kUsageUrl).has_value(); }
 
+std::string TextOf(const absl::Status& status) {
+  return absl::StrCat(absl::StatusCodeToString(status.code()), ": ", status.message());
+}
+
 std::string Suggestion(absl::string_view unknown, const std::vector<std::string>& known) {
   const std::string* nearest = nullptr;
   size_t least = std::max<size_t>(2, unknown.size() / 2);

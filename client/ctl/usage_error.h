@@ -13,6 +13,9 @@ namespace cairn::ctl {
 absl::Status UsageError(absl::string_view message);
 bool IsUsageError(const absl::Status& status);
 
+// Code and message, without what a status carries for programs.
+std::string TextOf(const absl::Status& status);
+
 // "; did you mean X?" for the nearest of `known`, or nothing when none is near.
 std::string Suggestion(absl::string_view unknown, const std::vector<std::string>& known);
 

@@ -15,7 +15,7 @@ constexpr RoleSet kOwners = {Role::kWorker, Role::kAdmin};
 constexpr RoleSet kWatchers = {Role::kWorker, Role::kRouter, Role::kAdmin};
 constexpr RoleSet kAskers = RoleSet::All();
 
-constexpr std::array<RpcRule, 21> kRules = {{
+constexpr std::array<RpcRule, 22> kRules = {{
     {.method = "CacheNode/RegisterNamespace", .roles = kOwners, .acts_for_tenant = true},
     {.method = "CacheNode/RetireNamespace", .roles = kAdmins, .audited = true},
     {.method = "CacheNode/ClearScope", .roles = kOwners, .audited = true},
@@ -31,6 +31,7 @@ constexpr std::array<RpcRule, 21> kRules = {{
     {.method = "CacheNode/Abort", .roles = kWorkers, .acts_for_tenant = true},
     {.method = "CacheNode/ReportMismatch", .roles = kReaders, .acts_for_tenant = true},
     {.method = "CacheNode/Delete", .roles = kOwners, .acts_for_tenant = true, .audited = true},
+    {.method = "CacheNode/PinBlocks", .roles = kOwners, .acts_for_tenant = true, .audited = true},
     {.method = "CacheNode/WatchBlocks", .roles = kWatchers},
     {.method = "CacheNode/Describe", .roles = kAskers},
     {.method = "Router/Route", .roles = kWorkers},

@@ -53,11 +53,13 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const Metric
   absl::StatusOr<ListenAddress> parsed = ListenAddress::Parse(address);
   if (!parsed.ok()) return parsed.status();
   if (parsed->is_unix() || parsed->is_ipv6()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(address, ": metrics are served on an IPv4 host:port only"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--metrics-listen: ", address, ": metrics are served on an IPv4 host:port only"));
   }
   // The HTTP server says only that it failed; this says why.
-  if (absl::Status status = ProbeBind(*parsed); !status.ok()) return status;
+  if (absl::Status status = ProbeBind(*parsed); !status.ok()) {
+    return absl::Status(status.code(), absl::StrCat("--metrics-listen: ", status.message()));
+  }
   std::unique_ptr<prometheus::Exposer> exposer;
   // The one place where the HTTP server's exceptions end.
   try {
@@ -67,7 +69,7 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const Metric
     }
   } catch (const std::exception& error) {
     return absl::FailedPreconditionError(
-        absl::StrCat("cannot serve metrics on ", address, ": ", error.what()));
+        absl::StrCat("--metrics-listen: cannot serve metrics on ", address, ": ", error.what()));
   }
   const std::vector<int> ports = exposer->GetListeningPorts();
   CAIRN_CHECK(ports.size() == 1);

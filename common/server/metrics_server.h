@@ -23,7 +23,8 @@ class MetricsServer {
  public:
   // Listens on `address`, "host:port" with a numeric IPv4 host ("localhost" is 127.0.0.1); port 0
   // takes a free one. INVALID_ARGUMENT for an address that is none (Debian builds the HTTP library
-  // without IPv6), FAILED_PRECONDITION where it cannot be bound; both name it.
+  // without IPv6), FAILED_PRECONDITION where it cannot be bound; both name it,
+  // and --metrics-listen.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const Metrics& metrics,
                                                               absl::string_view address);
   ~MetricsServer();

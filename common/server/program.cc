@@ -5,6 +5,7 @@
 
 #include "absl/flags/reflection.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/base/check.h"
 #include "common/server/flag_names.h"
@@ -30,6 +31,9 @@ std::string Wrapped(absl::string_view text, absl::string_view indent) {
   }
   return absl::StrCat(out, line, "\n");
 }
+
+// As people write them; underscores are read too.
+std::string Spelled(absl::string_view name) { return absl::StrReplaceAll(name, {{"_", "-"}}); }
 
 int Refuse(const ProgramInfo& info, const absl::Status& status) {
   for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
@@ -76,7 +80,8 @@ void PrintConfig(const ProgramInfo& info, std::ostream& out) {
     const absl::CommandLineFlag* const flag = absl::FindCommandLineFlag(name);
     CAIRN_CHECK(flag != nullptr);
     out << "\n"
-        << Wrapped(flag->Help(), "# ") << "--" << name << "=" << flag->CurrentValue() << "\n";
+        << Wrapped(flag->Help(), "# ") << "--" << Spelled(name) << "=" << flag->CurrentValue()
+        << "\n";
   }
 }
 
@@ -85,7 +90,7 @@ void PrintHelp(const ProgramInfo& info, std::ostream& out) {
   for (const std::string& name : AllFlagNames()) {
     const absl::CommandLineFlag* const flag = absl::FindCommandLineFlag(name);
     CAIRN_CHECK(flag != nullptr);
-    out << "  --" << name
+    out << "  --" << Spelled(name)
         << "  (default: " << (flag->DefaultValue().empty() ? "empty" : flag->DefaultValue())
         << ")\n"
         << Wrapped(flag->Help(), "      ");

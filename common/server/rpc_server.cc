@@ -68,7 +68,10 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options) {
   if (!addresses.ok()) return addresses.status();
   // gRPC says only that it failed, and takes a Unix socket away from whoever serves it.
   for (const ListenAddress& address : *addresses) {
-    if (absl::Status status = ProbeBind(address); !status.ok()) return status;
+    if (absl::Status status = ProbeBind(address); !status.ok()) {
+      return absl::Status(status.code(),
+                          absl::StrCat("--", options.listen_flag, ": ", status.message()));
+    }
   }
   std::unique_ptr<RpcServer> server(new RpcServer(std::move(options), *std::move(addresses)));
   if (absl::Status status = server->Listen(); !status.ok()) return status;
@@ -104,8 +107,8 @@ absl::Status RpcServer::Listen() {
   server_ = builder.BuildAndStart();
   for (size_t i = 0; i < addresses_.size(); ++i) {
     if (ports[i] <= 0) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("cannot listen on ", addresses_[i].ToString()));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "--", options_.listen_flag, ": cannot listen on ", addresses_[i].ToString()));
     }
     if (!addresses_[i].is_unix()) addresses_[i] = addresses_[i].WithPort(ports[i]);
   }

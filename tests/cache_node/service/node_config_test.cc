@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cache_node/service/disk_space.h"
 #include "cache_node/service/memory_terms.h"
 #include "cache_node/store/feed_hub.h"
 #include "cache_node/store/removed_ring.h"
@@ -219,6 +220,27 @@ TEST(NodeConfig, LimitAboveTheCgroupsIsRefused) {
   const absl::Status status = MemoryLimitOf(config, root).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("--memory-limit"));
+}
+
+TEST(DiskSpace, AtStartItIsSaidWhatIsThereAndWhatIsMissing) {
+  DiskConfig config;
+  config.dir = "/kv";
+  config.bytes = ByteSize::GiB(10);
+  DiskTier::Stats stats;
+  stats.bytes_used = uint64_t{4} << 30;
+  stats.files = 3;
+  const auto line = [&](uint64_t total_gib, uint64_t free_gib) {
+    return DiskStartLine(config, stats, DiskSpace{total_gib << 30, free_gib << 30});
+  };
+  EXPECT_EQ(*line(20, 6),
+            "disk tier in /kv: may take 10GiB, holds 4294967296 bytes in 3 files; 6442450944 bytes "
+            "are free there");
+  EXPECT_THAT(*line(20, 5), HasSubstr("LESS than it may come to take"));
+  EXPECT_THAT(std::string(line(9, 9).status().message()),
+              HasSubstr("--disk-bytes=10GiB: the file system of /kv has"));
+  EXPECT_TRUE(DiskStartLine(config, stats, std::nullopt).ok());
+  EXPECT_TRUE(DiskSpaceOf(::testing::TempDir()).has_value());
+  EXPECT_FALSE(DiskSpaceOf("/nowhere/at/all").has_value());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 namespace cairn::node {
 namespace {
 
+using ::testing::Each;
 using ::testing::HasSubstr;
 
 class TenantLimitsTest : public NodeFixture {
@@ -46,6 +47,25 @@ class TenantLimitsTest : public NodeFixture {
     return end;
   }
 
+  // What came of pinning it, or (0) of ending that, by block.
+  std::vector<int> Pin(const TestPrompt& prompt, uint64_t pin_ms) {
+    v1::PinBlocksRequest request;
+    v1::PinBlocksResponse response;
+    request.set_fingerprint(fingerprint_);
+    for (const BlockKey& key : prompt.keys) request.mutable_keys()->append(std::string(key.view()));
+    request.set_pin_ms(pin_ms);
+    const grpc::Status status = stub_->PinBlocks(Context().get(), request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return {response.outcomes().begin(), response.outcomes().end()};
+  }
+  uint64_t PinnedBytes() {
+    const v1::DescribeResponse described = Describe();
+    for (const v1::TenantInfo& tenant : described.tenants()) {
+      if (tenant.tenant() == "public") return tenant.pinned_bytes();
+    }
+    return 0;
+  }
+
   const std::string path_;
 };
 
@@ -78,6 +98,27 @@ TEST_F(TenantLimitsTest, AQuotaHoldsAndAChangedFileIsTakenOver) {
   }
   WriteQuotas("public hots=1GiB");  // Changes nothing.
   EXPECT_EQ(EndOf(MakePrompt(3, 128)), v1::RESERVE_OUTCOME_RESERVED);
+}
+
+TEST_F(TenantLimitsTest, APinOverItsBudgetIsSaidAndThoseWithinItAreSeen) {
+  StartWith("public pinned=32KiB");
+  const TestPrompt prompt = MakePrompt(1, 3);  // 16 KiB each.
+  EXPECT_THAT(Pin(prompt, 60'000), Each(v1::PIN_OUTCOME_NOT_THERE));
+  v1::ReserveRequest request = ReserveRequestOf(prompt);
+  request.mutable_retention()->set_pin_ms(60'000);
+  v1::ReserveResponse reserved;
+  ASSERT_TRUE(stub_->Reserve(Context().get(), request, &reserved).ok());
+  ASSERT_EQ(reserved.answers_size(), 3);
+  EXPECT_EQ(reserved.answers(0).pin(), v1::PIN_OUTCOME_PINNED);
+  EXPECT_EQ(reserved.answers(1).pin(), v1::PIN_OUTCOME_PINNED);
+  EXPECT_EQ(reserved.answers(2).pin(), v1::PIN_OUTCOME_BUDGET);
+  EXPECT_EQ(reserved.answers(2).outcome(), v1::RESERVE_OUTCOME_RESERVED);
+  EXPECT_EQ(PinnedBytes(), 32u << 10);
+  EXPECT_THAT(Pin(prompt, 0), Each(v1::PIN_OUTCOME_RELEASED));
+  EXPECT_EQ(PinnedBytes(), 0u);
+  request.mutable_retention()->set_pin_ms(uint64_t{8} * 24 * 3600 * 1000);
+  EXPECT_THAT(stub_->Reserve(Context().get(), request, &reserved).error_message(),
+              HasSubstr("retention: pin_ms: 691200000, at most 604800000"));
 }
 
 TEST_F(TenantLimitsTest, ANodeDoesNotStartWithoutItsLimits) {

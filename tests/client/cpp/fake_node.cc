@@ -114,6 +114,11 @@ std::vector<v1::ReserveRequest> FakeNode::reserves() const {
   return reserves_;
 }
 
+std::vector<v1::PinBlocksRequest> FakeNode::pins() const {
+  absl::MutexLock lock(&mutex_);
+  return pins_;
+}
+
 std::vector<v1::GetRequest> FakeNode::gets() const {
   absl::MutexLock lock(&mutex_);
   return gets_;
@@ -264,6 +269,20 @@ grpc::Status FakeNode::Delete(grpc::ServerContext*, const v1::DeleteRequest* req
   absl::MutexLock lock(&mutex_);
   for (size_t i = 0; i * kKeyBytes < request->keys().size(); ++i) {
     response->add_removed(present_.erase(KeyAt(request->keys(), i)) > 0);
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeNode::PinBlocks(grpc::ServerContext*, const v1::PinBlocksRequest* request,
+                                 v1::PinBlocksResponse* response) {
+  if (grpc::Status status = Begin("PinBlocks"); !status.ok()) return status;
+  absl::MutexLock lock(&mutex_);
+  pins_.push_back(*request);
+  for (size_t i = 0; i * kKeyBytes < request->keys().size(); ++i) {
+    const bool there = present_.contains(KeyAt(request->keys(), i));
+    response->add_outcomes(!there                   ? v1::PIN_OUTCOME_NOT_THERE
+                           : request->pin_ms() == 0 ? v1::PIN_OUTCOME_RELEASED
+                                                    : v1::PIN_OUTCOME_PINNED);
   }
   return grpc::Status::OK;
 }

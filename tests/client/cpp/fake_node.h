@@ -63,6 +63,7 @@ class FakeNode final : public v1::CacheNode::Service {
   std::vector<v1::LookupRequest> lookups() const;
   std::vector<v1::ReserveRequest> reserves() const;
   std::vector<v1::GetRequest> gets() const;
+  std::vector<v1::PinBlocksRequest> pins() const;
   std::vector<v1::SegmentRef> mismatches() const;
   size_t blocks_present() const;
   size_t frames_written() const;
@@ -112,6 +113,8 @@ class FakeNode final : public v1::CacheNode::Service {
   grpc::Status ReportMismatch(grpc::ServerContext*, const v1::ReportMismatchRequest*,
                               v1::ReportMismatchResponse*) override;
   grpc::Status Delete(grpc::ServerContext*, const v1::DeleteRequest*, v1::DeleteResponse*) override;
+  grpc::Status PinBlocks(grpc::ServerContext*, const v1::PinBlocksRequest*,
+                         v1::PinBlocksResponse*) override;
   grpc::Status WatchBlocks(
       grpc::ServerContext*,
       grpc::ServerReaderWriter<v1::WatchBlocksResponse, v1::WatchBlocksRequest>*) override;
@@ -144,6 +147,7 @@ class FakeNode final : public v1::CacheNode::Service {
   std::vector<v1::LookupRequest> lookups_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::ReserveRequest> reserves_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::GetRequest> gets_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::PinBlocksRequest> pins_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::SegmentRef> mismatches_ ABSL_GUARDED_BY(mutex_);
   size_t frames_written_ ABSL_GUARDED_BY(mutex_) = 0;
 };

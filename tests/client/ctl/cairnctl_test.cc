@@ -205,6 +205,18 @@ TEST(CairnctlTest, NodeThatIsNotThereEndsWith1AndAdvice) {
   EXPECT_THAT(ran.err, HasSubstr("Is a node listening there?"));
 }
 
+TEST(CairnctlTest, RouterThatIsNotThereIsNotCalledANode) {
+  const Ran ran = RunCtl({"replay", "--router=127.0.0.1:1", "--requests=1"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("Is a router listening there?"));
+}
+
+TEST(CairnctlTest, WhatWouldBeOfNoAccountIsRefused) {
+  EXPECT_EQ(RunCtl({"replay", "--trace=t", "--seed=2"}).code, 2);
+  EXPECT_EQ(RunCtl({"replay", "--plan", "--node=127.0.0.1:1"}).code, 2);
+  EXPECT_EQ(RunCtl({"describe", "--tenant=acme", "--tls-name=node"}).code, 2);
+}
+
 // Commands that ask a node.
 class CairnctlNodeTest : public ::testing::Test {
  protected:
@@ -289,6 +301,40 @@ TEST_F(CairnctlNodeTest, LookupPromotesAndWaitsWhenItIsTold) {
   EXPECT_EQ(lookups[0].wait_ms(), 0u);
   EXPECT_TRUE(lookups[1].promote());
   EXPECT_EQ(lookups[1].wait_ms(), 20u);
+}
+
+TEST_F(CairnctlNodeTest, NothingReadIsNothingVerified) {
+  const Ran ran = RunOn({"get", "--verify-generated"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("nothing was verified"));
+  EXPECT_EQ(RunOn({"get"}).code, 0);
+}
+
+TEST_F(CairnctlNodeTest, PutSaysHowLongBlocksAreToBeKept) {
+  ASSERT_EQ(RunOn({"put", "--generate", "--priority=90", "--priority-for=2m", "--ttl=1h",
+                   "--pin-for=30s"})
+                .code,
+            0);
+  ASSERT_THAT(node_.reserves(), SizeIs(1));
+  const v1::Retention& retention = node_.reserves()[0].retention();
+  EXPECT_EQ(retention.priority(), 90u);
+  EXPECT_EQ(retention.priority_ms(), 120'000u);
+  EXPECT_EQ(retention.ttl_ms(), 3'600'000u);
+  EXPECT_EQ(retention.pin_ms(), 30'000u);
+  EXPECT_EQ(RunOn({"put", "--generate", "--priority-for=2m"}).code, 2);
+}
+
+TEST_F(CairnctlNodeTest, PinPinsAndReleasesWhatIsThere) {
+  const Ran nothing = RunOn({"pin", "--for=30m"});
+  EXPECT_EQ(nothing.code, 1);
+  EXPECT_EQ(nothing.json()["PIN_OUTCOME_NOT_THERE"], 4);
+  ASSERT_EQ(RunOn({"put", "--generate"}).code, 0);
+  const Ran pinned = RunOn({"pin", "--for=30m"});
+  EXPECT_EQ(pinned.code, 0) << pinned.err;
+  EXPECT_EQ(pinned.json()["PIN_OUTCOME_PINNED"], 4);
+  EXPECT_EQ(node_.pins().back().pin_ms(), 1'800'000u);
+  EXPECT_EQ(RunOn({"pin", "--release"}).json()["PIN_OUTCOME_RELEASED"], 4);
+  EXPECT_EQ(RunOn({"pin", "--release", "--for=1s"}).code, 2);
 }
 
 // Clear and retire over several nodes.

@@ -85,7 +85,7 @@ TEST(ProgramTest, HelpShowsOurFlagsOnly) {
   EXPECT_EQ(child.Wait(), kExitOk);
   EXPECT_THAT(output, HasSubstr("sample: waits for a signal."));
   EXPECT_THAT(output, HasSubstr("--threads  (default: 4)\n      Threads, from 1 to 64.\n"));
-  EXPECT_THAT(output, HasSubstr("--memory_limit  (default: 1GiB)"));
+  EXPECT_THAT(output, HasSubstr("--memory-limit  (default: 1GiB)"));
   EXPECT_THAT(output, Not(HasSubstr("fromenv")));
 }
 
@@ -104,7 +104,7 @@ TEST(ProgramTest, PrintConfigShowsEveryFlagWithItsHelp) {
             "# Goes on after the first signal, as a shutdown that never ends would, so that only a "
             "second one\n# ends it.\n--hang=false\n\n"
             "# Where it would listen.\n--listen=127.0.0.1:7000\n\n"
-            "# What it may use.\n--memory_limit=1GiB\n\n"
+            "# What it may use.\n--memory-limit=1GiB\n\n"
             "# Threads, from 1 to 64.\n--threads=9\n");
 }
 
