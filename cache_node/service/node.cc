@@ -102,26 +102,33 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config, Disk
     if (!quotas.ok()) return quotas.status();
     parts.quotas = *std::move(quotas);
   }
+  if (!config.public_prefix_file.empty()) {
+    absl::StatusOr<std::unique_ptr<PublicPrefixFile>> prefixes =
+        OpenPublicPrefixes(config.public_prefix_file);
+    if (!prefixes.ok()) return prefixes.status();
+    parts.public_prefixes = *std::move(prefixes);
+  }
   parts.disk.tier = disk;
   if (config.disk.on() && disk == nullptr) {
     absl::StatusOr<std::unique_ptr<DiskTier>> opened = OpenDiskTier(config.disk);
     if (!opened.ok()) return opened.status();
     parts.disk.own = *std::move(opened);
     parts.disk.tier = parts.disk.own.get();
+    const absl::StatusOr<std::string> line =
+        DiskStartLine(config.disk, parts.disk.tier->GetStats(), DiskSpaceOf(config.disk.dir));
+    if (!line.ok()) return line.status();
+    if (log != nullptr) log(*line);
   }
   absl::StatusOr<std::unique_ptr<HostMemory>> memory =
       HostMemory::Create(config.host_memory.bytes());
   if (!memory.ok()) return memory.status();
   parts.memory = *std::move(memory);
   parts.log = std::move(log);
-    const absl::StatusOr<std::string> line =
-        DiskStartLine(config.disk, parts.disk.tier->GetStats(), DiskSpaceOf(config.disk.dir));
-    if (!line.ok()) return line.status();
-    if (log != nullptr) log(*line);
   std::unique_ptr<TenantQuotaFile> quotas = std::move(parts.quotas);
   std::unique_ptr<Node> node(new Node(config, *limit, std::move(parts)));
   if (quotas != nullptr) node->LimitTenants(std::move(quotas));
   if (node->disk_threads_.has_value()) node->disk_threads_->Open();
+  if (node->public_watch_ != nullptr) node->public_watch_->Start();
   if (absl::Status status = node->Listen(); !status.ok()) return status;
   if (node->disk_threads_.has_value()) node->disk_threads_->Start();
   return node;
@@ -151,6 +158,10 @@ Node::Node(const NodeConfig& config, ByteSize limit, Opened opened)
                                [this] { return static_cast<double>(security_->read_errors()); })),
       request_memory_(MemoryOptions(config)),
       rates_(&clock_),
+      public_watch_(config.public_prefix_file.empty() && !config.security.knows_callers()
+                        ? nullptr
+                        : std::make_unique<PublicWatch>(std::move(opened.public_prefixes),
+                                                        store_.get(), &metrics_, log_)),
       facts_({.node_id = config.node_id,
               .incarnation = random_.New<Incarnation>(),
               .worker_address = config.worker_address,
@@ -164,6 +175,7 @@ Node::Node(const NodeConfig& config, ByteSize limit, Opened opened)
               .clock = &clock_,
               .memory = &request_memory_,
               .rates = &rates_,
+              .public_scope = public_watch_ == nullptr ? nullptr : &public_watch_->scope(),
               .facts = &facts_,
               .disk = disk_.tier != nullptr}),
       executor_(ExecutorOptions(config, "calls", config.executor_threads)),
@@ -285,6 +297,7 @@ absl::Status Node::Listen() {
 
 Node::~Node() {
   quota_watch_ = nullptr;
+  if (public_watch_ != nullptr) public_watch_->Stop();
   server_ = nullptr;  // Cancels and awaits all calls.
   metrics_server_ = nullptr;
   heartbeat_.reset();

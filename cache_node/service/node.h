@@ -29,6 +29,7 @@
 #include "cache_node/service/node_config.h"
 #include "cache_node/service/node_facts.h"
 #include "cache_node/service/node_metrics.h"
+#include "cache_node/service/public_watch.h"
 #include "cache_node/service/request_memory.h"
 #include "cache_node/service/rpc_metrics.h"
 #include "cache_node/service/settled_waiter.h"
@@ -100,7 +101,8 @@ class Node {
     Disk disk;
     std::unique_ptr<HostMemory> memory;
     std::unique_ptr<ServerSecurity> security;
-    std::unique_ptr<TenantQuotaFile> quotas;  // Null where tenants have no limits.
+    std::unique_ptr<TenantQuotaFile> quotas;            // Null where tenants have no limits.
+    std::unique_ptr<PublicPrefixFile> public_prefixes;  // Null where none are listed.
     Log log;
   };
 
@@ -146,6 +148,8 @@ class Node {
   TenantRates rates_;
   std::optional<TenantLimits> tenant_limits_;  // These two are null where tenants have none.
   std::unique_ptr<FileWatch> quota_watch_;
+  // Null where callers are not told apart, and no prefixes listed: `public` is all that there is.
+  std::unique_ptr<PublicWatch> public_watch_;
   NodeFacts facts_;
   FeedMessages feed_messages_;
   GetSlots get_slots_;

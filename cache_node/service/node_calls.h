@@ -17,6 +17,7 @@
 #include "cache_node/service/request_memory.h"
 #include "cache_node/store/block_store.h"
 #include "cache_node/store/store_counters.h"
+#include "cache_node/tenants/public_scope.h"
 #include "cache_node/tenants/tenant_rates.h"
 #include "cairn/v1/cache_node.pb.h"
 #include "common/base/clock.h"
@@ -36,7 +37,8 @@ class NodeCalls {
     const BlockHasher* hasher = nullptr;
     const Clock* clock = nullptr;
     RequestMemory* memory = nullptr;
-    TenantRates* rates = nullptr;  // Null: nobody has a limit.
+    TenantRates* rates = nullptr;               // Null: nobody has a limit.
+    const PublicScope* public_scope = nullptr;  // Null: the tenant `public` is one like others.
     const NodeFacts* facts = nullptr;
     bool disk = false;  // There is a disk tier: a lookup may wait for loads.
   };
@@ -92,16 +94,17 @@ class NodeCalls {
   absl::Status Delete(const Caller& caller, const v1::DeleteRequest& request,
                       v1::DeleteResponse* response);
 
-  absl::Status Describe(const Caller& caller, const v1::DescribeRequest& request,
-                        v1::DescribeResponse* response);
   absl::Status PinBlocks(const Caller& caller, const v1::PinBlocksRequest& request,
                          v1::PinBlocksResponse* response);
 
+  absl::Status Describe(const Caller& caller, const v1::DescribeRequest& request,
+                        v1::DescribeResponse* response);
 
  private:
   struct ReservePlan {
     std::string tenant;
     Fingerprint fingerprint;
+    KeyScheme key_scheme = KeyScheme::kCairn;
     ReserveQuery query;
   };
 
@@ -117,6 +120,9 @@ class NodeCalls {
   uint64_t ReservedBytes(const ReservePlan& plan, const ReserveAnswer& answer) const;
   absl::StatusOr<ReservePlan> MakePlan(const v1::ReserveRequest& request,
                                        const Caller& caller) const;
+  // Of the tenant `public` only what the operator lists is taken.
+  absl::Status CheckPublic(const ReservePlan& plan) const;
+  absl::StatusOr<ReserveAnswer> ReservePlanned(const ReservePlan& plan) const;
 
   const Parts parts_;
 };

@@ -80,14 +80,32 @@ absl::Status NodeCalls::Reserve(const Caller& caller, const v1::ReserveRequest& 
     CAIRN_CHECK(response->ParseFromString(*turn->answer()));
     return absl::OkStatus();
   }
-  const absl::StatusOr<ReserveAnswer> answer =
-      parts_.store->Reserve(plan->tenant, plan->fingerprint, plan->query);
+  const absl::StatusOr<ReserveAnswer> answer = ReservePlanned(*plan);
   if (!answer.ok()) return answer.status();
   CAIRN_CHECK(answer->outcomes.size() == plan->query.keys.size());
   if (parts_.rates != nullptr) parts_.rates->Charge(plan->tenant, ReservedBytes(*plan, *answer));
   ToMessage(*answer, response);
   turn->Remember(response->SerializeAsString());
   return absl::OkStatus();
+}
+
+absl::Status NodeCalls::CheckPublic(const ReservePlan& plan) const {
+  if (parts_.public_scope == nullptr || plan.tenant != kPublicTenant) return absl::OkStatus();
+  return parts_.public_scope->Check(plan.key_scheme, plan.query.keys);
+}
+
+absl::StatusOr<ReserveAnswer> NodeCalls::ReservePlanned(const ReservePlan& plan) const {
+  absl::StatusOr<ReserveAnswer> answer =
+      parts_.store->Reserve(plan.tenant, plan.fingerprint, plan.query);
+  if (!answer.ok()) return answer;
+  // The list may have lost the prefix since it was checked, and what removes such blocks be past
+  // these.
+  if (absl::Status status = CheckPublic(plan); !status.ok()) {
+    // Gone already is as well.
+    if (answer->token.has_value()) (void)parts_.store->Abort(plan.tenant, *answer->token);
+    return status;
+  }
+  return answer;
 }
 
 absl::Status NodeCalls::Admit(absl::string_view tenant) const {
@@ -111,7 +129,12 @@ absl::StatusOr<NodeCalls::ReservePlan> NodeCalls::MakePlan(const v1::ReserveRequ
   absl::StatusOr<Scope> scope = ScopeFromProto(request.scope());
   if (!scope.ok()) return InField("scope", scope.status());
   absl::StatusOr<std::string> tenant = TenantFor(caller, scope->tenant, TenantUse::kWrite);
-  if (!tenant.ok()) return InField("scope", tenant.status());
+  if (!tenant.ok()) {
+    if (parts_.public_scope != nullptr && scope->tenant == kPublicTenant) {
+      parts_.public_scope->CountRefused();
+    }
+    return InField("scope", tenant.status());
+  }
   plan.tenant = *tenant;
   if (absl::Status status = Admit(plan.tenant); !status.ok()) return status;
   fields.scope = *std::move(scope);
@@ -146,10 +169,19 @@ absl::StatusOr<NodeCalls::ReservePlan> NodeCalls::MakePlan(const v1::ReserveRequ
   const absl::StatusOr<Retention> retention =
       RetentionFromProto(request.retention(), parts_.clock->WallNow());
   if (!retention.ok()) return InField("retention", retention.status());
+  const absl::StatusOr<int64_t> pin_until =
+      PinUntil(request.retention().pin_ms(), parts_.clock->WallNow());
+  if (!pin_until.ok()) return InField("retention", pin_until.status());
   absl::StatusOr<ReserveQuery> query = PlanReserve(*parts_.hasher, *rules, fields);
   if (!query.ok()) return query.status();
   plan.query = *std::move(query);
+  plan.key_scheme = rules->key_scheme;
+  if (absl::Status status = CheckPublic(plan); !status.ok()) return status;
+  // A listed key says nothing of blocks that do not lead to it.
+  const bool bound = parts_.public_scope != nullptr && plan.tenant == kPublicTenant;
+  if (bound && plan.query.mismatch_at.has_value()) plan.query.mismatch_at = 0;
   plan.query.retention = *retention;
+  plan.query.stays_until_unix_ms = *pin_until;
   plan.query.provenance = {.writer = WriterDigest(caller.id),
                            .written_unix_ms = absl::ToUnixMillis(parts_.clock->WallNow())};
   return plan;
@@ -169,9 +201,6 @@ absl::Status NodeCalls::Commit(const Caller& caller, const v1::CommitRequest& re
   runs.reserve(static_cast<size_t>(request.pieces_size()));
   for (int i = 0; i < request.pieces_size(); ++i) {
     absl::StatusOr<SegmentRun> run = RunFromProto(request.pieces(i));
-  const absl::StatusOr<int64_t> pin_until =
-      PinUntil(request.retention().pin_ms(), parts_.clock->WallNow());
-  if (!pin_until.ok()) return InField("retention", pin_until.status());
     if (!run.ok()) return InField(absl::StrCat("pieces[", i, "]"), run.status());
     runs.push_back(*std::move(run));
   }
@@ -181,7 +210,6 @@ absl::Status NodeCalls::Commit(const Caller& caller, const v1::CommitRequest& re
   return absl::OkStatus();
 }
 
-  plan.query.stays_until_unix_ms = *pin_until;
 absl::Status NodeCalls::Abort(const Caller& caller, const v1::AbortRequest& request,
                               v1::AbortResponse*) {
   const absl::StatusOr<TokenId> token = IdFromProto<TokenId>(request.token(), "token");

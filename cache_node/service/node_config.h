@@ -22,6 +22,7 @@ struct NodeConfig {
   std::vector<std::string> listen = {"127.0.0.1:7070"};
   ServerSecurityConfig security;
   std::string quota_file;                         // Of tenants; empty: nobody has a limit.
+  std::string public_prefix_file;                 // Empty: none is listed; see Node::Start.
   std::string metrics_listen = "127.0.0.1:7071";  // Empty: no metrics are served.
 
   std::string node_id;
@@ -36,8 +37,8 @@ struct NodeConfig {
   ByteSize request_memory = ByteSize::MiB(32);
   ByteSize leased_memory;    // 0: half of the pool.
   ByteSize reserved_memory;  // 0: half of the pool.
-  int connections_max = 1024;
   ByteSize pin_memory;       // 0: a quarter of the pool.
+  int connections_max = 1024;
 
   DiskConfig disk;
 

@@ -22,6 +22,10 @@ ABSL_FLAG(std::string, quota_file, "",
           "rest, with host=, host-kept=, disk=, leased=, reserved=, pinned= (sizes), requests=, "
           "bytes= (a "
           "second). Empty: no limits.");
+ABSL_FLAG(
+    std::string, public_prefix_file, "",
+    "Prefixes that may be kept for all tenants (tenant public), re-read: a line each, the key "
+    "of its last block. Empty: none; with --insecure all.");
 ABSL_FLAG(std::string, access_file, "",
           "Who may call, a line each: identity, roles, tenants; re-read. Required with "
           "certificates or tokens.");
@@ -44,12 +48,12 @@ ABSL_FLAG(cairn::ByteSize, leased_memory, cairn::ByteSize(),
           "Bytes of the pool that leases may hold; 0: half.");
 ABSL_FLAG(cairn::ByteSize, reserved_memory, cairn::ByteSize(),
           "Bytes of the pool that writers may hold reserved; 0: half.");
+ABSL_FLAG(cairn::ByteSize, pin_memory, cairn::ByteSize(),
+          "Bytes of the pool that may be pinned by wish; 0: a quarter.");
 ABSL_FLAG(int, connections_max, 1024, "Connections that the memory sum allows for, 256 KiB each.");
 
 ABSL_FLAG(std::string, disk_dir, "",
           "Directory of the disk tier, for this node alone; empty: no disk tier.");
-ABSL_FLAG(cairn::ByteSize, pin_memory, cairn::ByteSize(),
-          "Bytes of the pool that may be pinned by wish; 0: a quarter.");
 ABSL_FLAG(cairn::ByteSize, disk_bytes, cairn::ByteSize(),
           "Bytes that the disk tier may take there. Required with --disk-dir.");
 ABSL_FLAG(cairn::ByteSize, disk_index_memory, cairn::ByteSize::MiB(256),
@@ -137,6 +141,7 @@ NodeConfig ConfigFromFlags() {
   config.metrics_listen = absl::GetFlag(FLAGS_metrics_listen);
   config.node_id = absl::GetFlag(FLAGS_node_id);
   config.quota_file = absl::GetFlag(FLAGS_quota_file);
+  config.public_prefix_file = absl::GetFlag(FLAGS_public_prefix_file);
   config.worker_address = absl::GetFlag(FLAGS_worker_address);
   config.advertise = absl::GetFlag(FLAGS_advertise);
   config.memory_limit = absl::GetFlag(FLAGS_memory_limit);
@@ -146,12 +151,12 @@ NodeConfig ConfigFromFlags() {
   config.request_memory = absl::GetFlag(FLAGS_request_memory);
   config.leased_memory = absl::GetFlag(FLAGS_leased_memory);
   config.reserved_memory = absl::GetFlag(FLAGS_reserved_memory);
+  config.pin_memory = absl::GetFlag(FLAGS_pin_memory);
   config.connections_max = absl::GetFlag(FLAGS_connections_max);
   config.disk = DiskConfigFromFlags();
   config.in_flight_bytes = absl::GetFlag(FLAGS_in_flight_bytes);
   config.writers_waiting_max = absl::GetFlag(FLAGS_writers_waiting_max);
   config.admission_wait = ms(absl::GetFlag(FLAGS_admission_wait_ms));
-  config.pin_memory = absl::GetFlag(FLAGS_pin_memory);
   config.write_stall = ms(absl::GetFlag(FLAGS_write_stall_ms));
   config.gets_max = absl::GetFlag(FLAGS_gets_max);
   config.get_stall = ms(absl::GetFlag(FLAGS_get_stall_ms));

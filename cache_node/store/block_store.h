@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
@@ -46,6 +47,7 @@
 namespace cairn::node {
 
 struct StoreState;  // Everything under the lock; store_state.h.
+struct ParentId;    // block_families.h.
 
 // The tenant whose blocks everyone may read.
 inline constexpr char kPublicTenant[] = "public";
@@ -61,9 +63,9 @@ class BlockStore {
     uint64_t namespace_bytes_max = uint64_t{64} << 20;
     uint64_t leased_bytes_max = 0;    // 0: half of the pool.
     uint64_t reserved_bytes_max = 0;  // 0: half of the pool.
+    uint64_t stays_bytes_max = 0;     // Of blocks that are to stay. 0: a quarter of the pool.
     size_t removed_memory_entries = 65536;
     size_t watcher_queue_records = 65536;
-    uint64_t stays_bytes_max = 0;     // Of blocks that are to stay. 0: a quarter of the pool.
     uint32_t leases_max = 65536;
     uint32_t tokens_max = 65536;
     absl::Duration lease_ttl_default = absl::Seconds(30);
@@ -142,13 +144,13 @@ class BlockStore {
                                       absl::Span<const SegmentRun> runs);
   absl::Status Abort(absl::string_view tenant, const TokenId& token);
 
-  // --- Removal ---
-  // Hashes the node's own copy first; true: it was bad and the block is quarantined.
   // Blocks of the tenant's, by key, are to stay in host memory until then, or (0) no longer: what
   // came of it for each. A block stays with those before it, so keys come in a prompt's order.
   std::vector<StayOutcome> Stay(absl::string_view tenant, const Fingerprint& fingerprint,
                                 absl::Span<const BlockKey> keys, int64_t until_unix_ms);
 
+  // --- Removal ---
+  // Hashes the node's own copy first; true: it was bad and the block is quarantined.
   absl::StatusOr<bool> ReportMismatch(absl::string_view tenant, const Fingerprint& fingerprint,
                                       const BlockKey& key, const SegmentId& segment);
   // All blocks that the writer (Provenance) wrote between the two times, of whatever tenant and
@@ -158,6 +160,9 @@ class BlockStore {
                                             int64_t until_unix_ms);
   absl::StatusOr<std::vector<bool>> Delete(absl::string_view tenant, const Fingerprint& fingerprint,
                                            absl::Span<const BlockKey> keys);
+  // Of the public tenant's blocks only those with these keys, and all before them, stay, in
+  // whatever tier. Nothing else of them can be read when it returns. UNAVAILABLE as above.
+  absl::StatusOr<RemovedBlocks> KeepPublic(const absl::flat_hash_set<BlockKey>& last_keys);
 
   // --- Quotas ---
   // Replaces those before. Nothing is evicted for it until somebody wants room.
@@ -283,6 +288,11 @@ class BlockStore {
   absl::Status CanDelete() const;
   absl::StatusOr<std::vector<bool>> DeleteIn(PartitionIndex partition,
                                              absl::Span<const BlockKey> keys);
+  // Answers how many were there.
+  absl::StatusOr<uint64_t> DeleteAll(std::vector<ParentId> blocks);
+  // Deletes all that it finds (PurgeScan, PublicSweep).
+  template <typename Sweep>
+  absl::StatusOr<RemovedBlocks> RunSweep(Sweep sweep);
 
   void Unpin(BlockEntry* entry);
   void DropClaim(WriteClaim& claim);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "cache_node/store/block_store.h"
 #include "cache_node/store/lease_operations.h"
+#include "cache_node/store/public_sweep.h"
 #include "cache_node/store/purge_scan.h"
 #include "cache_node/store/removal_operations.h"
 #include "cache_node/store/run_steps.h"
@@ -184,27 +185,44 @@ absl::StatusOr<std::vector<bool>> BlockStore::DeleteIn(PartitionIndex partition,
   return absl::UnavailableError("the blocks move on disk faster than they can be removed: retry");
 }
 
+absl::StatusOr<uint64_t> BlockStore::DeleteAll(std::vector<ParentId> blocks) {
+  absl::btree_map<PartitionIndex, std::vector<BlockKey>> found;
+  for (const ParentId& block : blocks) found[block.partition].push_back(block.key);
+  uint64_t removed = 0;
+  for (auto& [partition, keys] : found) {
+    // In host memory and on disk it was found twice.
+    std::sort(keys.begin(), keys.end());
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+    const absl::StatusOr<std::vector<bool>> deleted = DeleteIn(partition, keys);
+    if (!deleted.ok()) return deleted.status();
+    removed += static_cast<uint64_t>(std::count(deleted->begin(), deleted->end(), true));
+  }
+  return removed;
+}
+
+template <typename Sweep>
+absl::StatusOr<RemovedBlocks> BlockStore::RunSweep(Sweep sweep) {
+  if (absl::Status status = CanDelete(); !status.ok()) return status;
+  RemovedBlocks removed;
+  while (!sweep.done()) {
+    RunSteps([&sweep](StoreState* state, absl::Time) { return sweep.Step(state); });
+    RunChores();
+    const absl::StatusOr<uint64_t> deleted = DeleteAll(sweep.TakeBatch());
+    if (!deleted.ok()) return deleted.status();
+    removed.blocks += *deleted;
+  }
+  removed.blocks += sweep.reservations();
+  return removed;
+}
+
 absl::StatusOr<RemovedBlocks> BlockStore::PurgeWriter(uint64_t writer, int64_t since_unix_ms,
                                                       int64_t until_unix_ms) {
-  if (absl::Status status = CanDelete(); !status.ok()) return status;
-  PurgeScan scan(writer, since_unix_ms, until_unix_ms);
-  RemovedBlocks removed;
-  while (!scan.done()) {
-    RunSteps([&scan](StoreState* state, absl::Time) { return scan.Step(state); });
-    RunChores();
-    absl::btree_map<PartitionIndex, std::vector<BlockKey>> found;
-    for (const ParentId& block : scan.TakeBatch()) found[block.partition].push_back(block.key);
-    for (auto& [partition, keys] : found) {
-      // In host memory and on disk it was found twice.
-      std::sort(keys.begin(), keys.end());
-      keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-      const absl::StatusOr<std::vector<bool>> deleted = DeleteIn(partition, keys);
-      if (!deleted.ok()) return deleted.status();
-      removed.blocks += static_cast<uint64_t>(std::count(deleted->begin(), deleted->end(), true));
-    }
-  }
-  removed.blocks += scan.reservations();
-  return removed;
+  return RunSweep(PurgeScan(writer, since_unix_ms, until_unix_ms));
+}
+
+absl::StatusOr<RemovedBlocks> BlockStore::KeepPublic(
+    const absl::flat_hash_set<BlockKey>& last_keys) {
+  return RunSweep(PublicSweep(last_keys));
 }
 
 absl::StatusOr<bool> BlockStore::ReportMismatch(absl::string_view tenant,

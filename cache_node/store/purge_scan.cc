@@ -18,7 +18,6 @@ void PurgeScan::Found(const ParentId& block) {
 }
 
 void PurgeScan::LookInHost(StoreState* state, BlockEntry* entry) {
-  if (entry == nullptr || entry->life == BlockEntry::Life::kGone) return;
   const bool follows = entry->family != nullptr && found_.contains(entry->family->id);
   if (!IsWanted(entry->provenance, follows)) return;
   const ParentId block{entry->partition, entry->key};
@@ -30,40 +29,24 @@ void PurgeScan::LookInHost(StoreState* state, BlockEntry* entry) {
 }
 
 void PurgeScan::LookOnDisk(StoreState* state, DiskHandle handle) {
-  if (!state->disk.index.IsLive(handle)) return;
   const DiskNode& node = state->disk.index.At(handle);
   const bool follows = node.has_parent && found_.contains(state->DiskParentOf(handle));
   if (!IsWanted(state->disk.index.BlockOf(handle, 0).provenance, follows)) return;
   Found({state->disk.index.PartitionOf(handle), node.key});
 }
 
-bool PurgeScan::Advance(StoreState* state) {
-  const uint32_t segments = state->slots.memory().segment_count();
-  if (segment_ < segments) {
-    const absl::Span<BlockEntry* const> entries = state->slots.EntriesOf(segment_);
-    if (slot_ < entries.size()) {
-      LookInHost(state, entries[slot_++]);
-    } else {
-      ++segment_;
-      slot_ = 0;
-    }
-    return true;
-  }
-  if (!state->disk.enabled || handle_ >= state->disk.index.handle_end()) return false;
-  LookOnDisk(state, handle_++);
-  return true;
-}
-
 bool PurgeScan::Step(StoreState* state) {
   CAIRN_CHECK(!done_);
   for (size_t i = 0; i < BlockStore::kStepsPerLock; ++i) {
     if (batch_.size() >= kBatchBlocks) return true;
-    if (Advance(state)) continue;
+    if (walk_.Next(*state)) {
+      if (walk_.entry() != nullptr) LookInHost(state, walk_.entry());
+      if (walk_.handle() != 0) LookOnDisk(state, walk_.handle());
+      continue;
+    }
     // Blocks that follow may lie before those they follow: once more, until nothing is found.
     done_ = !std::exchange(pass_found_, false);
-    segment_ = 0;
-    slot_ = 0;
-    handle_ = 1;
+    walk_.Restart();
     return true;
   }
   return false;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "cache_node/store/block_walk.h"
 #include "cache_node/store/store_state.h"
 
 namespace cairn::node {
@@ -34,8 +35,6 @@ class PurgeScan {
   void LookInHost(StoreState* state, BlockEntry* entry);
   void LookOnDisk(StoreState* state, DiskHandle handle);
   void Found(const ParentId& block);
-  // False at the end of a pass.
-  bool Advance(StoreState* state);
 
   const uint64_t writer_;
   const int64_t since_unix_ms_;
@@ -43,10 +42,7 @@ class PurgeScan {
   absl::flat_hash_set<ParentId> found_;  // In all.
   std::vector<ParentId> batch_;
   uint64_t reservations_ = 0;
-  // Where the pass is: slots of host memory, then handles on disk.
-  uint32_t segment_ = 0;
-  uint32_t slot_ = 0;
-  DiskHandle handle_ = 1;
+  BlockWalk walk_;
   bool pass_found_ = false;
   bool done_ = false;
 };
