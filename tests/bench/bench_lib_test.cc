@@ -25,6 +25,15 @@ TEST(JsonReportTest, IsOneFlatObjectThatReadsBack) {
   EXPECT_EQ(report.Number("ratio_16"), 0.75);
 }
 
+TEST(JsonReportTest, NumbersReadBackExactly) {
+  JsonReport report;
+  report.Add("blocks", 94310647);
+  report.Add("share", 0.1 + 0.2);
+  const nlohmann::json json = nlohmann::json::parse(report.ToJson());
+  EXPECT_EQ(json.at("blocks").get<uint64_t>(), 94310647u);
+  EXPECT_EQ(json.at("share").get<double>(), 0.1 + 0.2);
+}
+
 TEST(JsonReportTest, AnEmptyReportIsAnEmptyObject) {
   EXPECT_TRUE(nlohmann::json::parse(JsonReport().ToJson()).empty());
 }

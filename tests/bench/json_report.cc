@@ -1,6 +1,7 @@
 #include "tests/bench/json_report.h"
 
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -27,7 +28,11 @@ void JsonReport::AddRaw(absl::string_view key, std::string json) {
 
 void JsonReport::Add(absl::string_view key, double value) {
   CAIRN_CHECK_MSG(std::isfinite(value), key);
-  AddRaw(key, absl::StrCat(value));
+  // The shortest that reads back as the same number.
+  char text[32];
+  const std::to_chars_result written = std::to_chars(text, text + sizeof(text), value);
+  CAIRN_CHECK(written.ec == std::errc());
+  AddRaw(key, std::string(text, written.ptr));
 }
 
 void JsonReport::Add(absl::string_view key, absl::string_view value) { AddRaw(key, Quoted(value)); }

@@ -1,12 +1,14 @@
-// cairn-bench SUITE [--json [FILE]] [--dir DIR]: measures one suite, prints its figures as JSON and
-// writes them to FILE too. Suites that need a disk put their files into DIR.
+// cairn-bench SUITE [--json [FILE]] [flags of the suite]: measures one suite, prints its figures as
+// JSON and writes them to FILE too. Suites that need a disk put their files into --dir DIR.
 //
 // Exit status: 0 measured, 1 could not measure or write, 2 wrong usage.
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "tests/bench/suites.h"
@@ -24,21 +26,51 @@ struct Arguments {
   std::string error;  // Not empty: what is wrong with the rest.
 };
 
+// The flag's value: what follows its "=", or the next word. Nothing: it is another flag, or has
+// none.
+std::optional<std::string> ValueOf(absl::string_view flag, const std::vector<std::string>& words,
+                                   size_t* at) {
+  absl::string_view word = words[*at];
+  if (!absl::ConsumePrefix(&word, flag)) return std::nullopt;
+  if (absl::ConsumePrefix(&word, "=")) return std::string(word);
+  if (!word.empty() || *at + 1 >= words.size()) return std::nullopt;
+  return words[++*at];
+}
+
+bool TakeOption(const std::vector<std::string>& words, size_t* at, SuiteOptions* options) {
+  struct Text {
+    absl::string_view flag;
+    std::string* value;
+  };
+  for (const Text& text : {Text{"--dir", &options->dir}, Text{"--trace", &options->trace},
+                           Text{"--traces", &options->traces}, Text{"--source", &options->source},
+                           Text{"--policy", &options->policy}}) {
+    if (std::optional<std::string> value = ValueOf(text.flag, words, at)) {
+      *text.value = *std::move(value);
+      return true;
+    }
+  }
+  if (std::optional<std::string> value = ValueOf("--capacity", words, at)) {
+    return absl::SimpleAtoi(*value, &options->capacity) && options->capacity > 0;
+  }
+  options->partial = options->partial || words[*at] == "--partial";
+  options->grid = options->grid || words[*at] == "--grid";
+  return words[*at] == "--partial" || words[*at] == "--grid";
+}
+
 Arguments Parse(const std::vector<std::string>& words) {
   Arguments arguments;
   for (size_t i = 0; i < words.size() && arguments.error.empty(); ++i) {
+    const size_t flag = i;
     absl::string_view word = words[i];
     if (word == "--json") {
       const bool names_file = i + 1 < words.size() && !absl::StartsWith(words[i + 1], "-");
       if (names_file) arguments.json_path = words[++i];
     } else if (absl::ConsumePrefix(&word, "--json=")) {
       arguments.json_path = std::string(word);
-    } else if (word == "--dir" && i + 1 < words.size()) {
-      arguments.options.dir = words[++i];
-    } else if (absl::ConsumePrefix(&word, "--dir=")) {
-      arguments.options.dir = std::string(word);
     } else if (absl::StartsWith(word, "-")) {
-      arguments.error = absl::StrCat("unknown or incomplete flag: ", words[i]);
+      if (TakeOption(words, &i, &arguments.options)) continue;
+      arguments.error = absl::StrCat("unknown or incomplete flag: ", words[flag]);
     } else if (arguments.suite.empty()) {
       arguments.suite = words[i];
     } else {
@@ -51,7 +83,12 @@ Arguments Parse(const std::vector<std::string>& words) {
 
 int Usage(const std::string& error) {
   std::fprintf(stderr,
-               "cairn-bench: %s\nusage: cairn-bench SUITE [--json [FILE]] [--dir DIR]\nsuites:\n",
+               "cairn-bench: %s\n"
+               "usage: cairn-bench SUITE [--json [FILE]] [--dir DIR]\n"
+               "       cairn-bench eviction --trace FILE --capacity BLOCKS [--policy NAME] "
+               "[--partial] [--source NAME]\n"
+               "       cairn-bench eviction --grid --traces DIR [--policy NAME]\n"
+               "suites:\n",
                error.c_str());
   for (const Suite& suite : AllSuites()) {
     std::fprintf(stderr, "  %s: %s\n", std::string(suite.name).c_str(),

@@ -7,6 +7,8 @@ constexpr Suite kSuites[] = {
     {"copy_digest", "copying blocks with their digest against memcpy and hashing",
      RunCopyDigestSuite},
     {"decode", "paged attention on the CPU against reading its KV", RunDecodeSuite},
+    {"eviction", "what eviction policies hit on traces, beside LRU and the best caches",
+     RunEvictionSuite},
     {"flood", "a thousand clients put 8 MiB each at once into a small node", RunFloodSuite},
     {"hash", "block keys (key scheme 1) against bare SHA-256", RunHashSuite},
     {"pressure", "lookups and gets beside writes, evictions and spills at full rate",

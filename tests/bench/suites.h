@@ -1,6 +1,7 @@
 // The suites of cairn-bench: one file each, listed in suites.cc.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -14,6 +15,14 @@ struct SuiteOptions {
   // Where suites that need a disk put their files, in a folder that they remove; empty: among the
   // system's temporary files.
   std::string dir;
+  // Of the suites that read traces (eviction_suite.cc says which takes which).
+  std::string trace;   // A file,
+  std::string traces;  // or a folder of them.
+  std::string source;
+  std::string policy;
+  uint32_t capacity = 0;
+  bool partial = false;
+  bool grid = false;
 };
 
 struct Suite {
@@ -28,6 +37,7 @@ absl::Span<const Suite> AllSuites();
 
 absl::Status RunCopyDigestSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunDecodeSuite(const SuiteOptions& options, JsonReport* report);
+absl::Status RunEvictionSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunFloodSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunHashSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunPressureSuite(const SuiteOptions& options, JsonReport* report);

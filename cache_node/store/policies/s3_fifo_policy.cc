@@ -8,9 +8,9 @@ namespace cairn::node {
 
 S3FifoPolicy::Turn S3FifoPolicy::TurnOf(BlockHandle block, const State& state) {
   constexpr int kPriorityBits = 8;
-  return {.level = (state.orphaned ? 0 : 1u << kPriorityBits) | state.priority,
-          .block = block,
-          .turn = state.turn};
+  return {.level = (state.orphaned ? 0 : uint64_t{1} << kPriorityBits) | state.priority,
+          .turn = state.turn,
+          .place = uint64_t{~state.depth} << 32 | block};
 }
 
 S3FifoPolicy::State& S3FifoPolicy::Known(BlockHandle block) {
@@ -18,31 +18,42 @@ S3FifoPolicy::State& S3FifoPolicy::Known(BlockHandle block) {
   return states_[block];
 }
 
+// Null: of no account while it may not go.
+absl::btree_set<S3FifoPolicy::Turn>* S3FifoPolicy::OrderOf(const State& state) {
+  if (!state.there) return nullptr;
+  if (state.may_go) return &turns_[state.queue];
+  return state.queue == kSmall ? &held_ : nullptr;
+}
+
 template <typename Change>
 void S3FifoPolicy::Rerank(BlockHandle block, Change change) {
-  State& state = Known(block);
-  if (state.may_go) CAIRN_CHECK(turns_[state.queue].erase(TurnOf(block, state)) == 1);
-  --blocks_[state.queue];
+  State& state = states_[block];
+  if (auto* order = OrderOf(state)) CAIRN_CHECK(order->erase(TurnOf(block, state)) == 1);
+  if (state.there) --blocks_[state.queue];
   change(state);
-  ++blocks_[state.queue];
-  if (state.may_go) CAIRN_CHECK(turns_[state.queue].insert(TurnOf(block, state)).second);
+  if (state.there) ++blocks_[state.queue];
+  if (auto* order = OrderOf(state)) CAIRN_CHECK(order->insert(TurnOf(block, state)).second);
 }
 
 void S3FifoPolicy::Inserted(BlockHandle block, const BlockTraits& traits, UseStamp stamp) {
   if (block >= states_.size()) states_.resize(block + size_t{1});
-  State& state = states_[block];
-  CAIRN_CHECK(!state.there);
-  state = State{.key = traits.key,
-                .stamp = stamp,
-                .turn = next_turn_++,
-                .priority = traits.priority,
-                .queue = Forget(traits.key) ? kMain : kSmall,
-                .there = true};
-  ++blocks_[state.queue];
+  CAIRN_CHECK(!states_[block].there);
+  now_ = std::max(now_, stamp);
+  const Queue queue = Forget(traits.key) ? kMain : kSmall;
+  Rerank(block, [&](State& state) {
+    state = State{.key = traits.key,
+                  .stamp = stamp,
+                  .turn = now_,
+                  .depth = traits.depth,
+                  .priority = traits.priority,
+                  .queue = queue,
+                  .there = true};
+  });
 }
 
 void S3FifoPolicy::Used(BlockHandle block, UseStamp stamp) {
   State& state = Known(block);
+  now_ = std::max(now_, stamp);
   state.stamp = std::max(state.stamp, stamp);
   state.uses = std::min<uint8_t>(state.uses + 1, kUsesMax);
 }
@@ -58,19 +69,19 @@ void S3FifoPolicy::MustStay(BlockHandle block) {
 }
 
 void S3FifoPolicy::Orphaned(BlockHandle block, bool orphaned) {
+  if (Known(block).orphaned == orphaned) return;
   Rerank(block, [orphaned](State& state) { state.orphaned = orphaned; });
 }
 
 void S3FifoPolicy::PriorityChanged(BlockHandle block, uint8_t priority) {
+  if (Known(block).priority == priority) return;
   Rerank(block, [priority](State& state) { state.priority = priority; });
 }
 
 void S3FifoPolicy::Removed(BlockHandle block) {
-  MustStay(block);
-  State& state = Known(block);
-  --blocks_[state.queue];
-  if (state.queue == kSmall && !state.orphaned) Remember(state.key);
-  state = State{};
+  const State left = Known(block);
+  Rerank(block, [](State& state) { state = State{}; });
+  if (left.queue == kSmall && !left.orphaned) Remember(left.key);
 }
 
 const S3FifoPolicy::Turn* S3FifoPolicy::Next() const {
@@ -82,18 +93,32 @@ const S3FifoPolicy::Turn* S3FifoPolicy::Next() const {
   return blocks_[kSmall] > std::max<uint64_t>(1, all / kSmallShare) ? small : main;
 }
 
+void S3FifoPolicy::MoveToMain(BlockHandle block, uint8_t uses) {
+  Rerank(block, [&](State& state) {
+    state.uses = uses;
+    state.queue = kMain;
+    state.turn = now_;
+  });
+}
+
+void S3FifoPolicy::PassHeld(const Turn& next) {
+  while (!held_.empty() && *held_.begin() < next) {
+    // Those of a lower level are before it too, and not because their turn came.
+    const auto first = held_.lower_bound(Turn{.level = next.level});
+    if (first == held_.end() || !(*first < next)) return;
+    MoveToMain(first->block(), 0);
+  }
+}
+
 std::optional<EvictionPolicy::Victim> S3FifoPolicy::NextVictim() {
-  // Each round takes a use from a block, or moves it to the main queue, once.
+  // Each round takes a use from a block, or moves some to the main queue, once.
   while (const Turn* next = Next()) {
-    const BlockHandle block = next->block;
+    const BlockHandle block = next->block();
     const State& state = states_[block];
+    if (state.queue == kSmall) PassHeld(Turn(*next));
     const bool stays = !state.orphaned && state.uses > (state.queue == kSmall ? 1 : 0);
     if (!stays) return Victim{block, state.orphaned, state.stamp};
-    Rerank(block, [this](State& changed) {
-      changed.uses = changed.queue == kSmall ? 0 : static_cast<uint8_t>(changed.uses - 1);
-      changed.queue = kMain;
-      changed.turn = next_turn_++;
-    });
+    MoveToMain(block, state.queue == kSmall ? 0 : static_cast<uint8_t>(state.uses - 1));
   }
   return std::nullopt;
 }
@@ -115,7 +140,7 @@ bool S3FifoPolicy::Forget(uint64_t key) { return left_.erase(key) == 1; }
 
 uint64_t S3FifoPolicy::MemoryBytes() const {
   return states_.capacity() * sizeof(State) +
-         (turns_[kSmall].size() + turns_[kMain].size()) * sizeof(Turn) +
+         (turns_[kSmall].size() + turns_[kMain].size() + held_.size()) * sizeof(Turn) +
          left_.capacity() * (sizeof(std::pair<uint64_t, uint64_t>) + 1) +
          left_order_.size() * sizeof(left_order_.front());
 }

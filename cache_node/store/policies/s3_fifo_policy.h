@@ -3,11 +3,13 @@
 // else it leaves and its key is remembered, and when it returns it enters the main queue at once.
 // The main queue gives each block as many more rounds as it was used, at most three.
 //
-// As in the paper "FIFO queues are all you need for cache eviction" (2023), but for this: blocks on
-// which others hang are passed over until they may go, so a chain leaves from its end; sizes are
-// shares of the blocks that are there, since a class does not know how many it may have; and the
-// lowest priority goes first. Admits everything. O(log n) a call, amortised; memory: 32 bytes for
-// each block of the class at its fullest, 24 for each that may go, about 40 for each remembered.
+// As in the paper "FIFO queues are all you need for cache eviction" (2023), but for this: of one
+// request the deepest block has its turn first; a block on which a later one hangs when its turn
+// comes in the small queue moves to the main one, and is passed over there; sizes are shares of the
+// blocks that are there, since a class does not know how many it may have; and the lowest priority
+// goes first. Admits everything. O(log n) a call, amortised; memory: 40 bytes for each block of the
+// class at its fullest, 24 for each in the small queue and each that may go, about 50 for each
+// remembered.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +43,8 @@ class S3FifoPolicy final : public EvictionPolicy {
   struct State {
     uint64_t key = 0;
     UseStamp stamp = 0;
-    uint64_t turn = 0;  // Its place in its queue.
+    UseStamp turn = 0;  // When it entered its queue.
+    uint32_t depth = 0;
     uint8_t priority = kPriorityDefault;
     uint8_t uses = 0;  // Since it entered its queue, at most kUsesMax.
     Queue queue = kSmall;
@@ -51,15 +54,12 @@ class S3FifoPolicy final : public EvictionPolicy {
   };
   // The smallest of a queue has its turn.
   struct Turn {
-    uint32_t level = 0;  // Not orphaned, then priority.
-    BlockHandle block = 0;
-    uint64_t turn = 0;
+    uint64_t level = 0;  // Not orphaned, then priority.
+    UseStamp turn = 0;
+    uint64_t place = 0;  // The deepest first, then the handle.
 
-    friend bool operator<(const Turn& a, const Turn& b) {
-      if (a.level != b.level) return a.level < b.level;
-      if (a.turn != b.turn) return a.turn < b.turn;
-      return a.block < b.block;
-    }
+    friend auto operator<=>(const Turn&, const Turn&) = default;
+    BlockHandle block() const { return static_cast<BlockHandle>(place); }
   };
 
   static constexpr uint8_t kUsesMax = 3;
@@ -71,13 +71,19 @@ class S3FifoPolicy final : public EvictionPolicy {
   void Rerank(BlockHandle block, Change change);
   // Whose turn it is, in the queue from which a block is to leave now.
   const Turn* Next() const;
+  void MoveToMain(BlockHandle block, uint8_t uses);
+  // Those in the small queue whose turn came before and that may not go.
+  void PassHeld(const Turn& next);
   void Remember(uint64_t key);
   bool Forget(uint64_t key);
 
+  absl::btree_set<Turn>* OrderOf(const State& state);
+
   std::vector<State> states_;       // By handle.
   absl::btree_set<Turn> turns_[2];  // By queue: of the blocks that may go.
+  absl::btree_set<Turn> held_;      // Of those in the small queue that may not.
   uint64_t blocks_[2] = {0, 0};     // By queue: all of them.
-  uint64_t next_turn_ = 0;
+  UseStamp now_ = 0;                // The newest of any call.
 
   // Keys that left the small queue, oldest first; those that returned are in the order only.
   absl::flat_hash_map<uint64_t, uint64_t> left_;  // Key to when.

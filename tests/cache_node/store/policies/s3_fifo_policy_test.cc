@@ -95,12 +95,34 @@ TEST_F(S3FifoPolicyTest, InTheMainQueueEachUseIsARoundMore) {
   EXPECT_THAT(EvictAll(), ElementsAre(1, 2, 0, 3));
 }
 
-TEST_F(S3FifoPolicyTest, BlocksOnWhichOthersHangArePassedOver) {
+TEST_F(S3FifoPolicyTest, ABlockOnWhichALaterOneHangsWhenItsTurnComesGoesToTheMainQueue) {
+  for (BlockHandle block = 0; block < 20; ++block) Insert(block);
+  policy_.MustStay(0);
+  EXPECT_EQ(Evict(), 1u);
+  policy_.MayGo(0);
+  for (BlockHandle block = 100; block < 200; ++block) {
+    EXPECT_NE(Evict(), 0u);
+    Insert(block);
+  }
+}
+
+TEST_F(S3FifoPolicyTest, OfOneRequestTheDeepestHasItsTurnFirst) {
+  ++stamp_;
+  for (const BlockHandle block : {0, 1, 2}) {
+    policy_.Inserted(block, {.key = block, .depth = block}, stamp_);
+    policy_.MayGo(block);
+  }
+  EXPECT_THAT(EvictAll(), ElementsAre(2, 1, 0));
+}
+
+TEST_F(S3FifoPolicyTest, BlocksThatMayNotGoAreNotNamed) {
   for (const BlockHandle block : {1, 2, 3}) Insert(block);
   policy_.MustStay(1);
+  policy_.MustStay(3);
   EXPECT_EQ(Evict(), 2u);
+  EXPECT_EQ(policy_.NextVictim(), std::nullopt);
   policy_.MayGo(1);
-  EXPECT_THAT(EvictAll(), ElementsAre(1, 3));
+  EXPECT_EQ(Evict(), 1u);
 }
 
 }  // namespace

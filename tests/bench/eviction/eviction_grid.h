@@ -1,0 +1,56 @@
+// What a policy hits at one trace and cache size beside the caches that it is compared with, and
+// the figures over many of them that policies are judged by.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "cache_node/store/eviction_policy.h"
+#include "tests/bench/eviction/block_trace.h"
+#include "tests/bench/eviction/hit_counts.h"
+#include "tests/bench/eviction/known_traces.h"
+#include "tests/bench/json_report.h"
+
+namespace cairn::bench {
+
+struct EvictionCell {
+  std::string name;  // Of the trace.
+  uint32_t capacity = 0;
+  uint64_t block_refs = 0;
+  HitCounts unlimited;
+  HitCounts belady;
+  HitCounts lru;
+  HitCounts policy;
+  uint64_t declined = 0;  // Requests of which a block was.
+  uint64_t evicted = 0;
+  double policy_bytes_per_block = 0;
+  double seconds = 0;  // Of the simulation with the policy.
+
+  // Share of all blocks that the policy hits, in points, below what LRU hits; negative: above.
+  double PointsBelowLru() const;
+};
+
+EvictionCell SimulateCell(absl::string_view name, const BlockTrace& trace, uint32_t capacity,
+                          const node::EvictionPolicyFactory& policies);
+
+// Processor time of a simulation for each block that is asked for: all that the policy is told and
+// asked, and the simulator's own part with it. The least of some runs.
+double NanosecondsPerBlock(const BlockTrace& trace, uint32_t capacity,
+                           const node::EvictionPolicyFactory& policies);
+
+// The share of the gap between LRU and the best cache that the policy closes, over the cells
+// together. Nothing to close: 0.
+double GapClosed(const std::vector<const EvictionCell*>& cells);
+
+// A cell's figures, their names after `prefix`.
+void AddFigures(const EvictionCell& cell, absl::string_view prefix, JsonReport* report);
+
+// Figures over all cells: gap_closed_mean over the traces with `judged` sizes, gap_closed_agents
+// (all agents at 1,024 blocks), worst_points_below_lru and where that is. Those whose cells are not
+// all there are left out.
+void AddSummary(const std::vector<EvictionCell>& cells, JsonReport* report);
+
+}  // namespace cairn::bench
