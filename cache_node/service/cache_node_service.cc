@@ -9,6 +9,7 @@
 #include "cache_node/service/waiting_reply.h"
 #include "common/rpc/retry_status.h"
 #include "common/rpc/status_mapping.h"
+#include "common/security/audit.h"
 #include "common/wire/message_codec.h"
 
 namespace cairn::node {
@@ -34,11 +35,20 @@ absl::StatusOr<Caller> CacheNodeService::Resolve(const Context& context, RpcMeth
   return parts_.callers->Resolve(context, absl::StrCat("CacheNode/", RpcMethodName(name)));
 }
 
+template <typename Request>
 void CacheNodeService::Audit(RpcMethod name, const absl::StatusOr<Caller>& caller,
-                             absl::string_view fingerprint, const absl::Status& outcome) const {
-  if (parts_.audit == nullptr) return;
+                             const Request& request, const absl::Status& outcome) const {
   const std::string method = absl::StrCat("CacheNode/", RpcMethodName(name));
-  if (IsAudited(method)) parts_.audit(AuditLine(method, caller, fingerprint, outcome));
+  if (!IsAudited(method)) return;
+  std::string about;
+  if constexpr (requires { request.writer(); }) {
+    about = AboutWriter(request.writer(), request.since_unix_ms());
+  } else if constexpr (requires { request.fingerprint(); }) {
+    about = AboutNamespace(request.fingerprint());
+  } else if constexpr (requires { request.fields(); }) {
+    about = AboutLabel(request.name());
+  }
+  parts_.audit->Add(method, caller, about, outcome);
 }
 
 template <typename Request, typename Response>
@@ -49,11 +59,7 @@ absl::Status CacheNodeService::Run(RpcMethod name, const Context& context,
   const absl::StatusOr<Caller> caller = Resolve(context, name);
   absl::Status status = caller.status();
   if (status.ok()) status = (parts_.calls->*method)(*caller, request, response);
-  if constexpr (requires { request.fingerprint(); }) {
-    Audit(name, caller, request.fingerprint(), status);
-  } else {
-    Audit(name, caller, "", status);
-  }
+  Audit(name, caller, request, status);
   return status;
 }
 
@@ -171,7 +177,8 @@ Reactor* CacheNodeService::EndLease(Context* context, const v1::EndLeaseRequest*
 grpc::ServerWriteReactor<grpc::ByteBuffer>* CacheNodeService::Get(Context* context,
                                                                   const grpc::ByteBuffer* request) {
   RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kGet);
-  absl::StatusOr<std::unique_ptr<GetFrames>> frames = MakeGetFrames(*context, *request);
+  auto rights = std::make_unique<StreamRights>(parts_.callers, context, "CacheNode/Get");
+  absl::StatusOr<std::unique_ptr<GetFrames>> frames = MakeGetFrames(rights->caller(), *request);
   if (frames.ok() && !parts_.get.slots->Take()) {
     frames = WithRetryAfter(
         absl::ResourceExhaustedError(absl::StrCat(
@@ -182,12 +189,12 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* CacheNodeService::Get(Context* conte
     return new Refusal<grpc::ServerWriteReactor<grpc::ByteBuffer>>(frames.status(),
                                                                    std::move(call));
   }
-  return GetStream::Start(parts_.get, context, *std::move(frames), std::move(call));
+  return GetStream::Start(parts_.get, context, std::move(rights), *std::move(frames),
+                          std::move(call));
 }
 
 absl::StatusOr<std::unique_ptr<GetFrames>> CacheNodeService::MakeGetFrames(
-    const Context& context, const grpc::ByteBuffer& bytes) const {
-  const absl::StatusOr<Caller> caller = Resolve(context, RpcMethod::kGet);
+    const absl::StatusOr<Caller>& caller, const grpc::ByteBuffer& bytes) const {
   if (!caller.ok()) return caller.status();
   v1::GetRequest request;
   if (absl::Status status = DecodeMessage(bytes, &request); !status.ok()) return status;

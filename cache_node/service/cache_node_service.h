@@ -20,7 +20,7 @@
 #include "cairn/v1/cache_node.grpc.pb.h"
 #include "common/base/clock.h"
 #include "common/rpc/caller_resolver.h"
-#include "common/security/audit.h"
+#include "common/security/audit_trail.h"
 #include "common/server/executor.h"
 
 namespace cairn::node {
@@ -34,7 +34,7 @@ class CacheNodeService final
     BlockStore* store = nullptr;
     const CallerResolver* callers = nullptr;
     TenantRates* rates = nullptr;  // Not null.
-    AuditLog audit;                // May be null.
+    AuditTrail* audit = nullptr;   // Not null.
     const NodeFacts* facts = nullptr;
     RpcMetrics* metrics = nullptr;
     Executor* executor = nullptr;
@@ -94,7 +94,8 @@ class CacheNodeService final
 
   absl::StatusOr<Caller> Resolve(const Context& context, RpcMethod name) const;
   // Leaves an audit line, where the rules want one.
-  void Audit(RpcMethod name, const absl::StatusOr<Caller>& caller, absl::string_view fingerprint,
+  template <typename Request>
+  void Audit(RpcMethod name, const absl::StatusOr<Caller>& caller, const Request& request,
              const absl::Status& outcome) const;
   template <typename Request, typename Response>
   absl::Status Run(RpcMethod name, const Context& context, Method<Request, Response> method,
@@ -108,7 +109,7 @@ class CacheNodeService final
   Reactor* RunOn(Executor* executor, RpcMethod name, Context* context,
                  Method<Request, Response> method, const Request* request,
                  Response* response) const;
-  absl::StatusOr<std::unique_ptr<GetFrames>> MakeGetFrames(const Context& context,
+  absl::StatusOr<std::unique_ptr<GetFrames>> MakeGetFrames(const absl::StatusOr<Caller>& caller,
                                                            const grpc::ByteBuffer& bytes) const;
 
   const Parts parts_;

@@ -1,5 +1,6 @@
 #include "cache_node/service/generic_service.h"
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -26,9 +27,9 @@ grpc::ServerGenericBidiReactor* GenericService::CreateReactor(
 grpc::ServerGenericBidiReactor* GenericService::StartWrite(
     const grpc::GenericCallbackServerContext& context) {
   RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kWrite);
-  const absl::StatusOr<Caller> caller = parts_.callers->Resolve(context, "CacheNode/Write");
-  if (!caller.ok()) return new Refused(caller.status(), std::move(call));
-  return WriteStream::Start(parts_.write, caller->tenant, next_writer_.fetch_add(1),
+  auto rights = std::make_unique<StreamRights>(parts_.callers, &context, "CacheNode/Write");
+  if (!rights->caller().ok()) return new Refused(rights->caller().status(), std::move(call));
+  return WriteStream::Start(parts_.write, std::move(rights), next_writer_.fetch_add(1),
                             std::move(call));
 }
 

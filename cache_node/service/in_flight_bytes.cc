@@ -96,6 +96,16 @@ void InFlightBytes::Tick() {
   for (const auto& one : admitted) one->OnAdmitted();
 }
 
+void InFlightBytes::RightsChanged() {
+  std::vector<std::shared_ptr<Stream>> streams;
+  {
+    absl::MutexLock lock(&mutex_);
+    streams.reserve(entries_.size());
+    for (const auto& [key, entry] : entries_) streams.push_back(entry->stream);
+  }
+  for (const auto& one : streams) one->OnRightsChanged();
+}
+
 InFlightBytes::Counts InFlightBytes::counts() const {
   absl::MutexLock lock(&mutex_);
   Counts counts = counts_;

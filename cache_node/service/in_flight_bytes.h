@@ -43,6 +43,8 @@ class InFlightBytes {
     // It holds bytes for too long while others wait, and should end. At most once for each Acquire;
     // may come when Release was called a moment ago. RESOURCE_EXHAUSTED with a retry delay.
     virtual void OnStalled(absl::Status status) = 0;
+    // What callers may do has changed: it looks whether it may go on.
+    virtual void OnRightsChanged() = 0;
   };
 
   struct Counts {
@@ -69,6 +71,9 @@ class InFlightBytes {
 
   // Refuses who waited too long, tells who stalled. Called every few tens of milliseconds.
   void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Has all streams look that wait or hold.
+  void RightsChanged() ABSL_LOCKS_EXCLUDED(mutex_);
 
   Counts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -127,6 +127,9 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config, Disk
   std::unique_ptr<TenantQuotaFile> quotas = std::move(parts.quotas);
   std::unique_ptr<Node> node(new Node(config, *limit, std::move(parts)));
   if (quotas != nullptr) node->LimitTenants(std::move(quotas));
+  node->file_metrics_.emplace(
+      &node->metrics_, "cairn_node",
+      std::vector<const FileWatch*>{node->security_->files(), node->quota_watch_.get()});
   if (node->disk_threads_.has_value()) node->disk_threads_->Open();
   if (node->public_watch_ != nullptr) node->public_watch_->Start();
   if (absl::Status status = node->Listen(); !status.ok()) return status;
@@ -151,13 +154,14 @@ Node::Node(const NodeConfig& config, ByteSize limit, Opened opened)
           StoreOptions(config), &time_, &random_, &counters_, std::move(opened.memory),
           std::make_unique<LruPolicyFactory>(), StoreSignals(), ledger_.get())),
       in_flight_(AdmissionOptions(config), &clock_),
-      node_metrics_(&metrics_, store_.get(), &counters_, &in_flight_),
-      security_errors_(
-          metrics_.AddCallback(CallbackKind::kCounter, "cairn_node_security_read_errors_total",
-                               "Polls of token or access files that could not be taken over.",
-                               [this] { return static_cast<double>(security_->read_errors()); })),
-      request_memory_(MemoryOptions(config)),
       rates_(&clock_),
+      node_metrics_(&metrics_, store_.get(), &counters_, &in_flight_, &rates_),
+      request_memory_(MemoryOptions(config)),
+      audit_(log_, &clock_),
+      audit_left_out_(metrics_.AddCallback(
+          CallbackKind::kCounter, "cairn_node_audit_lines_left_out_total",
+          "Audit lines of refused callers that their rate did not let through.",
+          [this] { return static_cast<double>(audit_.left_out()); })),
       public_watch_(config.public_prefix_file.empty() && !config.security.knows_callers()
                         ? nullptr
                         : std::make_unique<PublicWatch>(std::move(opened.public_prefixes),
@@ -190,7 +194,7 @@ Node::Node(const NodeConfig& config, ByteSize limit, Opened opened)
 void Node::LimitTenants(std::unique_ptr<TenantQuotaFile> quotas) {
   tenant_limits_.emplace(std::move(quotas), store_.get(), &rates_);
   quota_watch_ = std::make_unique<FileWatch>(
-      std::vector<FileWatch::Poll>{[this] { return tenant_limits_->Poll(); }}, log_);
+      std::vector<FileWatch::File>{{"quota", [this] { return tenant_limits_->Poll(); }}}, log_);
   quota_watch_->Start(kSecurityPollInterval);
 }
 
@@ -226,7 +230,7 @@ CacheNodeService::Parts Node::ServiceParts() {
   parts.store = store_.get();
   parts.callers = &security_->callers();
   parts.rates = &rates_;
-  parts.audit = log_;
+  parts.audit = &audit_;
   parts.facts = &facts_;
   parts.metrics = &rpc_metrics_;
   parts.executor = &executor_;
@@ -321,6 +325,8 @@ void Node::Tick() {
   store_->Tick();
   store_->EndRetention(clock_.WallNow());
   in_flight_.Tick();
+  const uint64_t rights = security_->callers().Generation();
+  if (std::exchange(rights_seen_, rights) != rights) in_flight_.RightsChanged();
   get_slots_.Tick();
   waiter_.Tick();
   if (facts_.draining() && IsIdle()) idle_.Set();

@@ -44,7 +44,9 @@
 #include "common/base/random_source.h"
 #include "common/identity/block_hasher.h"
 #include "common/metrics/metrics.h"
+#include "common/security/audit_trail.h"
 #include "common/security/file_watch.h"
+#include "common/security/file_watch_metrics.h"
 #include "common/security/server_security.h"
 #include "common/server/executor.h"
 #include "common/server/metrics_server.h"
@@ -141,15 +143,17 @@ class Node {
   SettledWaiter waiter_;
   const std::unique_ptr<BlockStore> store_;
   InFlightBytes in_flight_;
+  TenantRates rates_;
   NodeMetrics node_metrics_;
   std::optional<DiskMetrics> disk_metrics_;
-  CallbackMetric security_errors_;
   RequestMemory request_memory_;
-  TenantRates rates_;
+  AuditTrail audit_;
+  CallbackMetric audit_left_out_;
   std::optional<TenantLimits> tenant_limits_;  // These two are null where tenants have none.
   std::unique_ptr<FileWatch> quota_watch_;
   // Null where callers are not told apart, and no prefixes listed: `public` is all that there is.
   std::unique_ptr<PublicWatch> public_watch_;
+  std::optional<FileWatchMetrics> file_metrics_;
   NodeFacts facts_;
   FeedMessages feed_messages_;
   GetSlots get_slots_;
@@ -158,7 +162,8 @@ class Node {
   Executor removals_;
   CacheNodeService service_;
   GenericService generic_;
-  WakeEvent idle_;  // Set by the tick when there is nothing to wait for in a drain.
+  uint64_t rights_seen_ = 0;  // The ticker's.
+  WakeEvent idle_;            // Set by the tick when there is nothing to wait for in a drain.
   std::optional<PeriodicThread> ticker_;
   std::optional<PeriodicThread> heartbeat_;
   std::optional<DiskThreads> disk_threads_;

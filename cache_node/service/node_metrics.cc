@@ -1,12 +1,15 @@
 #include "cache_node/service/node_metrics.h"
 
+#include <functional>
+#include <string>
 #include <utility>
 
 namespace cairn::node {
 
 NodeMetrics::NodeMetrics(Metrics* metrics, const BlockStore* store, const StoreCounters* counters,
-                         const InFlightBytes* in_flight) {
+                         const InFlightBytes* in_flight, const TenantRates* rates) {
   AddCounters(metrics, counters);
+  AddRefusals(metrics, counters, rates);
   AddState(metrics, store);
   AddAdmission(metrics, in_flight);
 }
@@ -30,8 +33,6 @@ void NodeMetrics::AddCounters(Metrics* metrics, const StoreCounters* counters) {
   add("cairn_node_expired_blocks_total", "Blocks removed at the time that their writers said.",
       c.expired_blocks);
   add("cairn_node_refused_quota_total", "Blocks refused by a budget.", c.refused_quota);
-  add("cairn_node_pins_refused_total",
-      "Blocks that were to be pinned, for which there was no budget.", c.stays_refused);
   add("cairn_node_token_collisions_total", "Lookups with other tokens under a stored key.",
       c.token_collisions);
   add("cairn_node_key_mismatches_total", "Reserves whose key the node computes otherwise.",
@@ -49,6 +50,30 @@ void NodeMetrics::AddCounters(Metrics* metrics, const StoreCounters* counters) {
       "Times that a shard was sent anew to a watcher that fell behind.", c.feed_shards_given_up);
   add("cairn_node_segment_remakes_total", "Memory segments that changed their class.",
       c.segment_remakes);
+}
+
+// What each tenant and the node may take, and how often more was asked for.
+void NodeMetrics::AddRefusals(Metrics* metrics, const StoreCounters* counters,
+                              const TenantRates* rates) {
+  const auto add = [&](absl::string_view reason, std::function<uint64_t()> count) {
+    callbacks_.push_back(
+        metrics->AddCallback(CallbackKind::kCounter, "cairn_node_refusals_total",
+                             "Requests, blocks or leases of blocks refused by a limit, by which.",
+                             [count = std::move(count)] { return static_cast<double>(count()); },
+                             {{"reason", std::string(reason)}}));
+  };
+  const auto of = [](const StoreCounters::Counter& counter) {
+    return [&counter] { return counter.load(std::memory_order_relaxed); };
+  };
+  add("request_rate", [rates] { return rates->refused().over_requests; });
+  add("byte_rate", [rates] { return rates->refused().over_bytes; });
+  add("host_bytes", of(counters->refused_quota_host));
+  add("reserved_bytes", of(counters->refused_quota_reserved));
+  add("leased_bytes", of(counters->refused_leased));
+  add("pinned_bytes", of(counters->stays_refused));
+  add("disk_bytes", of(counters->spills_over_quota));
+  add("tokens", of(counters->refused_tokens));
+  add("no_space", of(counters->refused_no_space));
 }
 
 void NodeMetrics::AddState(Metrics* metrics, const BlockStore* store) {

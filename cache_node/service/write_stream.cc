@@ -10,18 +10,22 @@
 
 namespace cairn::node {
 
-grpc::ServerGenericBidiReactor* WriteStream::Start(const Parts& parts, std::string tenant,
+grpc::ServerGenericBidiReactor* WriteStream::Start(const Parts& parts,
+                                                   std::unique_ptr<StreamRights> rights,
                                                    uint64_t writer, RpcMetrics::Call call) {
   std::shared_ptr<WriteStream> stream(
-      new WriteStream(parts, std::move(tenant), writer, std::move(call)));
+      new WriteStream(parts, std::move(rights), writer, std::move(call)));
   stream->self_ = stream;
   stream->AskForNext();
   return stream.get();  // gRPC calls OnDone after it got this, not before.
 }
 
-WriteStream::WriteStream(const Parts& parts, std::string tenant, uint64_t writer,
+WriteStream::WriteStream(const Parts& parts, std::unique_ptr<StreamRights> rights, uint64_t writer,
                          RpcMetrics::Call call)
-    : parts_(parts), writer_(parts.store, std::move(tenant), writer), call_(std::move(call)) {}
+    : parts_(parts),
+      rights_(std::move(rights)),
+      writer_(parts.store, rights_->caller()->tenant, writer),
+      call_(std::move(call)) {}
 
 void WriteStream::AskForNext() {
   const std::shared_ptr<WriteStream> self = shared_from_this();
@@ -33,6 +37,8 @@ void WriteStream::AskForNext() {
   FinishIf(ended);
   // A client that went while the last message was handled has nobody else to take it out.
   if (cancelled_.load()) OnCancel();
+  // Nor has one whose rights ended before it was in the queue.
+  OnRightsChanged();
 }
 
 void WriteStream::OnAdmitted() {
@@ -52,6 +58,10 @@ void WriteStream::OnStalled(absl::Status status) {
   parts_.in_flight->Leave(this);
 }
 
+void WriteStream::OnRightsChanged() {
+  if (absl::Status rights = rights_->Check(); !rights.ok()) OnStalled(std::move(rights));
+}
+
 void WriteStream::OnReadDone(bool ok) {
   // Without a message the client has sent all, or is gone.
   absl::Status status = ok                  ? Land()
@@ -69,6 +79,7 @@ void WriteStream::OnReadDone(bool ok) {
 }
 
 absl::Status WriteStream::Land() {
+  if (absl::Status rights = rights_->Check(); !rights.ok()) return rights;
   const absl::StatusOr<ReceivedFrame> frame = DecodeFrame(FrameKind::kWriteRequest, request_);
   if (!frame.ok()) return frame.status();
   const uint64_t landed_before = writer_.bytes_landed();

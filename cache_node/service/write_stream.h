@@ -2,7 +2,8 @@
 //
 // One message at a time: ask InFlightBytes for a message's worth, read it, land it in the store,
 // give the bytes back, answer, ask again. Until it is admitted nothing but the transport's small
-// window of the stream is in memory. Copies and hashes at most 1 MiB at a time on gRPC's thread.
+// window of the stream is in memory. Once its caller's rights end it takes no further message and
+// ends with why, also when none comes. Copies and hashes at most 1 MiB at a time on gRPC's thread.
 //
 // Owned by gRPC until OnDone and by whoever is calling it at that moment (InFlightBytes): hence
 // shared. Its borrowed parts must outlive the server.
@@ -18,6 +19,7 @@
 #include "cache_node/service/frame_writer.h"
 #include "cache_node/service/in_flight_bytes.h"
 #include "cache_node/service/rpc_metrics.h"
+#include "cache_node/service/stream_rights.h"
 #include "common/metrics/metric_handles.h"
 
 namespace cairn::node {
@@ -33,12 +35,14 @@ class WriteStream final : public grpc::ServerGenericBidiReactor,
   };
 
   // The reactor to return; it owns itself until OnDone. `writer` is not used twice.
-  static grpc::ServerGenericBidiReactor* Start(const Parts& parts, std::string tenant,
+  static grpc::ServerGenericBidiReactor* Start(const Parts& parts,
+                                               std::unique_ptr<StreamRights> rights,
                                                uint64_t writer, RpcMetrics::Call call);
 
   void OnAdmitted() override;
   void OnRefused(absl::Status status) override;
   void OnStalled(absl::Status status) override;
+  void OnRightsChanged() override;
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -46,7 +50,8 @@ class WriteStream final : public grpc::ServerGenericBidiReactor,
   void OnDone() override;
 
  private:
-  WriteStream(const Parts& parts, std::string tenant, uint64_t writer, RpcMetrics::Call call);
+  WriteStream(const Parts& parts, std::unique_ptr<StreamRights> rights, uint64_t writer,
+              RpcMetrics::Call call);
 
   void AskForNext();
   // Lands the message in `request_` and writes what came of it.
@@ -56,6 +61,7 @@ class WriteStream final : public grpc::ServerGenericBidiReactor,
   void FinishIf(std::optional<absl::Status> status);
 
   const Parts parts_;
+  const std::unique_ptr<StreamRights> rights_;
   FrameWriter writer_;
   RpcMetrics::Call call_;
   FinishGate gate_;

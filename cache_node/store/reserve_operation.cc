@@ -217,7 +217,10 @@ ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::
   const bool token_fits = token_.has_value() || MakeTokenRoom(state);
   if (!token_fits || !state->ledger.TryReserve(tenant_index_, bytes)) {
     state->slots.DropIfUnused(slot_class);
-    state->counters->refused_quota.fetch_add(1, std::memory_order_relaxed);
+    StoreCounters& counters = *state->counters;
+    counters.refused_quota.fetch_add(1, std::memory_order_relaxed);
+    (token_fits ? counters.refused_quota_reserved : counters.refused_tokens)
+        .fetch_add(1, std::memory_order_relaxed);
     return Refuse(ReserveOutcome::kQuota);
   }
   SlotRef slot;
@@ -262,6 +265,7 @@ ReserveOperation::Verdict ReserveOperation::TakeSpace(StoreState* state, ClassSp
       return Verdict::kAgain;
     case SpaceSeeker::Verdict::kQuota:
       state->counters->refused_quota.fetch_add(1, std::memory_order_relaxed);
+      state->counters->refused_quota_host.fetch_add(1, std::memory_order_relaxed);
       return Refuse(ReserveOutcome::kQuota);
     case SpaceSeeker::Verdict::kNone:
       break;

@@ -12,7 +12,10 @@ bool StoreState::AddToLease(Lease* lease, BlockEntry* entry) {
   if (auto it = lease->blocks.find(entry->key); it != lease->blocks.end()) {
     return it->second == entry;
   }
-  if (!ledger.TryLease(lease->tenant, entry->block_bytes())) return false;
+  if (!ledger.TryLease(lease->tenant, entry->block_bytes())) {
+    counters->refused_leased.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
   LeaseLink& link =
       lease->links.emplace_back(LeaseLink{.lease = lease, .entry = entry, .next = entry->leases});
   if (entry->leases != nullptr) entry->leases->previous = &link;

@@ -68,7 +68,7 @@ absl::Status TenantRates::Admit(absl::string_view tenant) {
     buckets->requests.left -= 1;
     return absl::OkStatus();
   }
-  ++refused_;
+  ++(requests ? refused_.over_requests : refused_.over_bytes);
   const absl::Duration wait = requests ? WaitFor(buckets->requests.left, rate.requests_per_second)
                                        : WaitFor(buckets->bytes.left, rate.bytes_per_second);
   return WithRetryAfter(absl::ResourceExhaustedError(
@@ -87,7 +87,7 @@ void TenantRates::Charge(absl::string_view tenant, uint64_t bytes) {
   Of(tenant, rate, now)->bytes.left -= static_cast<double>(bytes);
 }
 
-uint64_t TenantRates::refused() const {
+TenantRates::Refused TenantRates::refused() const {
   absl::MutexLock lock(&mutex_);
   return refused_;
 }

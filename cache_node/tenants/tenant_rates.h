@@ -56,7 +56,12 @@ class TenantRates {
   // Bytes that a request of the tenant moves.
   void Charge(absl::string_view tenant, uint64_t bytes);
 
-  uint64_t refused() const;
+  // Requests since the start, by what they were over.
+  struct Refused {
+    uint64_t over_requests = 0;
+    uint64_t over_bytes = 0;
+  };
+  Refused refused() const;
 
  private:
   struct Bucket {
@@ -76,7 +81,7 @@ class TenantRates {
   mutable absl::Mutex mutex_;
   TenantRateLimits limits_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, Buckets> buckets_ ABSL_GUARDED_BY(mutex_);
-  uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  Refused refused_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace cairn::node

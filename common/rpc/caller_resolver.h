@@ -3,6 +3,8 @@
 
 #include <grpcpp/server_context.h>
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/rpc/caller_identity.h"
@@ -18,6 +20,9 @@ class CallerResolver {
   // threads.
   virtual absl::StatusOr<Caller> Resolve(const grpc::ServerContextBase& context,
                                          absl::string_view method) const = 0;
+
+  // Rises whenever a call may come to be resolved otherwise than before. No lock.
+  virtual uint64_t Generation() const { return 0; }
 };
 
 // For servers that were told to be insecure: everyone is one caller with every role, of tenant

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/security/audit.h"
 #include "common/security/rpc_rules.h"
 #include "common/security/text_lines.h"
 #include "common/wire/limits.h"
@@ -64,18 +65,25 @@ absl::StatusOr<std::string> CallGate::IdentityOf(const CallProof& proof) const {
 }
 
 absl::StatusOr<Caller> CallGate::Admit(const CallProof& proof, absl::string_view method) const {
-  absl::StatusOr<std::string> identity = IdentityOf(proof);
+  const absl::StatusOr<std::string> identity = IdentityOf(proof);
   if (!identity.ok()) return identity.status();
+  absl::StatusOr<Caller> caller = AdmitAs(*identity, proof, method);
+  if (!caller.ok()) return WithIdentity(caller.status(), *identity);
+  return caller;
+}
+
+absl::StatusOr<Caller> CallGate::AdmitAs(const std::string& identity, const CallProof& proof,
+                                         absl::string_view method) const {
   const std::shared_ptr<const AccessTable> access = access_->Get();
-  const AccessEntry* const entry = access->Find(*identity);
+  const AccessEntry* const entry = access->Find(identity);
   if (entry == nullptr) {
     return absl::PermissionDeniedError(
-        absl::StrCat("the identity ", Shown(*identity), " is not in the access file"));
+        absl::StrCat("the identity ", Shown(identity), " is not in the access file"));
   }
   const RpcRule* const rule = FindRpcRule(method);
   if (rule == nullptr) return absl::UnimplementedError(absl::StrCat("no method ", method));
   Caller caller;
-  caller.id = *std::move(identity);
+  caller.id = identity;
   caller.roles = entry->roles;
   if (!caller.roles.HasAnyOf(rule->roles)) {
     return absl::PermissionDeniedError(absl::StrCat(method, " is for the role ",

@@ -30,12 +30,18 @@ class CallGate final : public CallerResolver {
                                  absl::string_view method) const override {
     return Admit(CallProof::Of(context), method);
   }
+  uint64_t Generation() const override {
+    return access_->generation() + (tokens_ == nullptr ? 0 : tokens_->generation());
+  }
 
   // UNAUTHENTICATED: it proves no identity. PERMISSION_DENIED: the identity is not listed, has no
-  // role for the method, or does not act for the tenant it names. UNIMPLEMENTED: no such method.
+  // role for the method, or does not act for the tenant it names. UNIMPLEMENTED: no such method. Of
+  // an identity that was proven the status carries it (IdentityIn, audit.h).
   absl::StatusOr<Caller> Admit(const CallProof& proof, absl::string_view method) const;
 
  private:
+  absl::StatusOr<Caller> AdmitAs(const std::string& identity, const CallProof& proof,
+                                 absl::string_view method) const;
   absl::StatusOr<std::string> IdentityOf(const CallProof& proof) const;
   absl::StatusOr<std::string> TokenIdentity(absl::string_view authorization) const;
 

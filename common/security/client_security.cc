@@ -30,16 +30,26 @@ absl::StatusOr<std::unique_ptr<ClientSecurity>> ClientSecurity::Open(
     const ClientSecurityConfig& config, absl::string_view prefix, FileWatch::Log log) {
   if (absl::Status status = config.Check(prefix); !status.ok()) return status;
   std::unique_ptr<ClientSecurity> security(new ClientSecurity());
-  if (config.tls.any()) security->credentials_ = MakeTlsChannelCredentials(config.tls);
+  std::vector<FileWatch::File> files;
+  if (config.tls.any()) {
+    security->credentials_ = MakeTlsChannelCredentials(config.tls);
+    // gRPC reads these itself, and says nothing when it cannot.
+    files.push_back(
+        {absl::StrCat(prefix, "tls"), [tls = config.tls, flags = absl::StrCat(prefix, "tls-")] {
+           return CheckTlsFiles(tls, flags);
+         }});
+  }
   if (!config.token_file.empty()) {
     absl::StatusOr<std::unique_ptr<WatchedFile<std::string>>> token =
         WatchedFile<std::string>::Open(config.token_file, CallMetadata::ParseToken,
                                        ReadSecurityFile);
     if (!token.ok()) return token.status();
     security->token_ = *std::move(token);
-    security->watch_ = std::make_unique<FileWatch>(
-        std::vector<FileWatch::Poll>{[file = security->token_.get()] { return file->Poll(); }},
-        std::move(log));
+    files.push_back(
+        {absl::StrCat(prefix, "token"), [file = security->token_.get()] { return file->Poll(); }});
+  }
+  if (!files.empty()) {
+    security->watch_ = std::make_unique<FileWatch>(std::move(files), std::move(log));
     security->watch_->Start(kSecurityPollInterval);
   }
   security->metadata_ = std::make_unique<CallMetadata>(security->token_.get(), config.tenant);

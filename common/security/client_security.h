@@ -1,7 +1,7 @@
 // ClientSecurity: what a client needs to prove who it is, and to know whom it talks to.
 //
-// Open reads everything and starts the thread that re-reads the token. Owns all of it; outlives the
-// clients that use it.
+// Open reads everything and starts the thread that re-reads the token and checks certificates. Owns
+// all of it; outlives the clients that use it.
 #pragma once
 
 #include <grpcpp/security/credentials.h>
@@ -30,7 +30,7 @@ struct ClientSecurityConfig {
 
 class ClientSecurity {
  public:
-  // As Check. `log` gets lines about a token that cannot be re-read; may be null.
+  // As Check. `log` gets lines about files that cannot be re-read; may be null.
   static absl::StatusOr<std::unique_ptr<ClientSecurity>> Open(const ClientSecurityConfig& config,
                                                               absl::string_view prefix,
                                                               FileWatch::Log log);
@@ -38,6 +38,8 @@ class ClientSecurity {
   // Null for plain text. (gRPC shares credentials.)
   const std::shared_ptr<grpc::ChannelCredentials>& credentials() const { return credentials_; }
   const CallMetadata* metadata() const { return metadata_.get(); }
+  // Of the files `prefix` and "token" or "tls"; null where there are none.
+  const FileWatch* files() const { return watch_.get(); }
 
  private:
   ClientSecurity() = default;

@@ -1,12 +1,13 @@
 // FileWatch: polls watched files on a thread of its own, and says when one cannot be taken over.
 //
 // Each new reason is logged once and each failed poll counted; the values stay as they were. The
-// files are borrowed and outlive it.
+// files are borrowed and outlive it. What it counts is served by FileWatchMetrics.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,19 @@ class FileWatch {
   // Gets lines for people; called on the thread.
   using Log = std::function<void(absl::string_view line)>;
 
+  // What is looked at, by a name for people; good when the watch is made.
+  struct File {
+    std::string name;
+    Poll poll;
+  };
+  struct Counts {
+    std::string name;
+    uint64_t errors = 0;  // Polls that failed.
+    absl::Time good;      // When a poll was good last.
+  };
+
+  FileWatch(std::vector<File> files, Log log);
+  // Files without names.
   FileWatch(std::vector<Poll> polls, Log log);
 
   // Begins to poll; without it, PollAll is the owner's to call.
@@ -31,14 +45,21 @@ class FileWatch {
   // One round. On one thread at a time.
   void PollAll();
 
-  // Polls that failed.
-  uint64_t errors() const { return errors_.load(std::memory_order_relaxed); }
+  // Polls that failed, of all files. Any thread.
+  uint64_t errors() const;
+  // By file. Any thread.
+  std::vector<Counts> counts() const;
 
  private:
-  const std::vector<Poll> polls_;
+  struct Watched {
+    File file;
+    std::string said;  // The reason that was logged last.
+    std::atomic<uint64_t> errors{0};
+    std::atomic<int64_t> good_unix_ms{0};
+  };
+
+  std::vector<std::unique_ptr<Watched>> files_;  // As made.
   const Log log_;
-  std::vector<std::string> said_;  // By poll: the reason that was logged last.
-  std::atomic<uint64_t> errors_{0};
   std::optional<PeriodicThread> thread_;  // Last: it uses the others.
 };
 

@@ -22,7 +22,7 @@ absl::StatusOr<PublicPrefixes> PublicPrefixes::Parse(absl::string_view text,
       return absl::InvalidArgumentError(
           absl::StrCat(Shown(line),
                        ": write the key of a prefix's last block, 32 hexadecimal digits as "
-                       "`cairnctl keys --last` prints them, and a comment after #"));
+                       "`cairnctl keys --public` prints them, and a comment after #"));
     }
     if (!prefixes.last_keys_.insert(*key).second) {
       return absl::InvalidArgumentError(absl::StrCat(Shown(line), ": has a line already"));

@@ -16,7 +16,10 @@ constexpr RoleSet kWatchers = {Role::kWorker, Role::kRouter, Role::kAdmin};
 constexpr RoleSet kAskers = RoleSet::All();
 
 constexpr std::array<RpcRule, 22> kRules = {{
-    {.method = "CacheNode/RegisterNamespace", .roles = kOwners, .acts_for_tenant = true},
+    {.method = "CacheNode/RegisterNamespace",
+     .roles = kOwners,
+     .acts_for_tenant = true,
+     .audited = true},
     {.method = "CacheNode/RetireNamespace", .roles = kAdmins, .audited = true},
     {.method = "CacheNode/ClearScope", .roles = kOwners, .audited = true},
     {.method = "CacheNode/PurgeWriter", .roles = kAdmins, .audited = true},

@@ -74,21 +74,25 @@ absl::StatusOr<std::unique_ptr<ServerSecurity>> ServerSecurity::Open(
     security->callers_ = std::make_unique<InsecureCallerResolver>();
     return security;
   }
-  std::vector<FileWatch::Poll> polls;
+  std::vector<FileWatch::File> files;
   absl::StatusOr<std::unique_ptr<WatchedFile<AccessTable>>> access =
       WatchedFile<AccessTable>::Open(config.access_file, AccessTable::Parse, ReadSecurityFile);
   if (!access.ok()) return access.status();
   security->access_ = *std::move(access);
-  polls.push_back([file = security->access_.get()] { return file->Poll(); });
+  files.push_back({"access", [file = security->access_.get()] { return file->Poll(); }});
   if (!config.token_file.empty()) {
     absl::StatusOr<std::unique_ptr<WatchedFile<TokenTable>>> tokens =
         WatchedFile<TokenTable>::Open(config.token_file, TokenTable::Parse, ReadSecurityFile);
     if (!tokens.ok()) return tokens.status();
     security->tokens_ = *std::move(tokens);
-    polls.push_back([file = security->tokens_.get()] { return file->Poll(); });
+    files.push_back({"token", [file = security->tokens_.get()] { return file->Poll(); }});
+  }
+  // gRPC reads these itself, and says nothing when it cannot.
+  if (config.has_tls()) {
+    files.push_back({"tls", [tls = config.tls] { return CheckTlsFiles(tls, "tls-"); }});
   }
   security->callers_ = std::make_unique<CallGate>(security->access_.get(), security->tokens_.get());
-  security->watch_ = std::make_unique<FileWatch>(std::move(polls), std::move(log));
+  security->watch_ = std::make_unique<FileWatch>(std::move(files), std::move(log));
   security->watch_->Start(kSecurityPollInterval);
   return security;
 }

@@ -52,8 +52,8 @@ class ServerSecurity {
   const CallerResolver& callers() const { return *callers_; }
   // Null for plain text. (gRPC shares credentials.)
   const std::shared_ptr<grpc::ServerCredentials>& credentials() const { return credentials_; }
-  // Polls of files that failed.
-  uint64_t read_errors() const { return watch_ == nullptr ? 0 : watch_->errors(); }
+  // Of the files "access", "token" and "tls"; null where callers are not told apart.
+  const FileWatch* files() const { return watch_.get(); }
 
  private:
   ServerSecurity() = default;

@@ -1,11 +1,14 @@
 // WatchedFile: what a small file says, parsed anew when the file has changed.
 //
-// Poll reads the file and swaps in what it parses to; it belongs to a thread of the owner's
-// (FileWatch), never to gRPC's. Readers get the last good value at once and may keep it: shared,
-// because a reader may hold the old one while the new one comes. A file that cannot be read or does
-// not parse changes nothing, and Poll says why. Thread-safe.
+// Poll reads the file and swaps in what it parses to; it belongs to one thread of the owner's
+// (FileWatch), never to gRPC's, and holds no lock while it reads. Readers get the last good value
+// at once and may keep it: shared, because a reader may hold the old one while the new one comes. A
+// file that cannot be read or does not parse changes nothing, and Poll says why. All but Poll is
+// thread-safe.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,7 +25,8 @@ namespace cairn {
 // Reads a whole file; not OK names it and why.
 using FileReader = std::function<absl::StatusOr<std::string>(const std::string& path)>;
 
-// Of at most kSecurityFileBytesMax. FAILED_PRECONDITION naming the path.
+// A regular file of at most kSecurityFileBytesMax: never waits, as a pipe would make it.
+// FAILED_PRECONDITION naming the path.
 absl::StatusOr<std::string> ReadSecurityFile(const std::string& path);
 
 template <typename Value>
@@ -40,9 +44,8 @@ class WatchedFile {
     return file;
   }
 
-  // OK: the value is that of the file as it was read just now.
-  absl::Status Poll() ABSL_LOCKS_EXCLUDED(polling_, mutex_) {
-    absl::MutexLock polling(&polling_);
+  // OK: the value is that of the file as it was read just now. On one thread at a time.
+  absl::Status Poll() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::StatusOr<std::string> text = reader_(path_);
     if (!text.ok()) return text.status();
     if (text_ != nullptr && *text_ == *text) return parsed_;
@@ -51,8 +54,11 @@ class WatchedFile {
     text_ = std::make_unique<std::string>(*std::move(text));
     if (!value.ok()) return parsed_;
     auto shared = std::make_shared<const Value>(*std::move(value));
-    absl::MutexLock lock(&mutex_);
-    value_.swap(shared);
+    {
+      absl::MutexLock lock(&mutex_);
+      value_.swap(shared);
+    }
+    generation_.fetch_add(1, std::memory_order_release);
     return parsed_;
   }
 
@@ -60,6 +66,10 @@ class WatchedFile {
     absl::ReaderMutexLock lock(&mutex_);
     return value_;
   }
+
+  // Rises with each new value: who saw the same number sees no other value than Get's before it. No
+  // lock.
+  uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
   const std::string& path() const { return path_; }
 
@@ -70,9 +80,10 @@ class WatchedFile {
   const std::string path_;
   const Parser parser_;
   const FileReader reader_;
-  absl::Mutex polling_;  // Held while the file is read: no reader waits for it.
-  std::unique_ptr<std::string> text_ ABSL_GUARDED_BY(polling_);  // As last read.
-  absl::Status parsed_ ABSL_GUARDED_BY(polling_);                // What that came to.
+  // Poll's: as last read, and what that came to.
+  std::unique_ptr<std::string> text_;
+  absl::Status parsed_;
+  std::atomic<uint64_t> generation_{0};
   mutable absl::Mutex mutex_;
   std::shared_ptr<const Value> value_ ABSL_GUARDED_BY(mutex_);
 };

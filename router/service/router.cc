@@ -63,10 +63,7 @@ Router::Router(const RouterConfig& config, std::unique_ptr<ServerSecurity> secur
       core_(MakeCore(config, &clock_, &random_)),
       calls_({.core = core_.get(), .hasher = &hasher_, .followers = &followers_}),
       service_({.calls = &calls_, .callers = &security_->callers(), .metrics = &call_metrics_}),
-      security_errors_(
-          metrics_.AddCallback(CallbackKind::kCounter, "cairn_router_security_read_errors_total",
-                               "Polls of token or access files that could not be taken over.",
-                               [this] { return static_cast<double>(security_->read_errors()); })) {}
+      file_metrics_(&metrics_, "cairn_router", {security_->files(), node_security_->files()}) {}
 
 void Router::Follow(const Log& log) {
   FeedFollower::Options options;

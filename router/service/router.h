@@ -24,6 +24,7 @@
 #include "common/metrics/call_metrics.h"
 #include "common/metrics/metrics.h"
 #include "common/rpc/caller_resolver.h"
+#include "common/security/file_watch_metrics.h"
 #include "common/server/metrics_server.h"
 #include "common/server/periodic_thread.h"
 #include "common/server/rpc_server.h"
@@ -83,7 +84,7 @@ class Router {
   RouterCalls calls_;
   RouterService service_;
   std::optional<RouterMetrics> router_metrics_;
-  CallbackMetric security_errors_;
+  FileWatchMetrics file_metrics_;
   std::unique_ptr<MetricsServer> metrics_server_;
   std::unique_ptr<RpcServer> server_;
   std::optional<PeriodicThread> ticker_;

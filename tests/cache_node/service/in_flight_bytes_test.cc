@@ -18,6 +18,7 @@ class Listener final : public InFlightBytes::Stream {
     heard += 'R';
     refusal = std::move(status);
   }
+  void OnRightsChanged() override {}
   void OnStalled(absl::Status status) override {
     heard += 'S';
     refusal = std::move(status);

@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/identity/key_chain.h"
 #include "common/identity/segment_digest.h"
 #include "common/rpc/channel_options.h"
@@ -63,6 +64,12 @@ std::unique_ptr<grpc::ClientContext> NodeFixture::Context() {
   return context;
 }
 
+std::unique_ptr<grpc::ClientContext> NodeFixture::CallerContext() const {
+  std::unique_ptr<grpc::ClientContext> context = Context();
+  if (!token_.empty()) context->AddMetadata("authorization", absl::StrCat("Bearer ", token_));
+  return context;
+}
+
 std::unique_ptr<v1::CacheNode::Stub> NodeFixture::NewStub() const {
   return v1::CacheNode::NewStub(grpc::CreateCustomChannel(
       node_->addresses().front(), grpc::InsecureChannelCredentials(), MakeChannelArguments()));
@@ -73,7 +80,7 @@ std::string NodeFixture::Register(const Namespace& name_space, const std::string
   request.set_name(name);
   *request.mutable_fields() = NamespaceToProto(name_space);
   v1::RegisterNamespaceResponse response;
-  const grpc::Status status = stub_->RegisterNamespace(Context().get(), request, &response);
+  const grpc::Status status = stub_->RegisterNamespace(CallerContext().get(), request, &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(response.block_bytes(), PayloadMap::Make(name_space.layout)->block_bytes());
   return response.fingerprint();
@@ -86,7 +93,7 @@ TestPrompt NodeFixture::MakePrompt(uint32_t seed, size_t blocks) const {
     prompt.tokens.push_back(static_cast<uint32_t>(random()));
   }
   const Sha256BlockHasher hasher;
-  const std::vector<Region> regions = {{.scope = {.tenant = "public", .adapter = "", .salt = ""},
+  const std::vector<Region> regions = {{.scope = {.tenant = tenant_, .adapter = "", .salt = ""},
                                         .tokens = prompt.tokens,
                                         .external_ids = {}}};
   prompt.keys = *PromptKeys(hasher, *KeyRulesOf(namespace_), regions, {});
@@ -113,7 +120,8 @@ v1::ReserveRequest NodeFixture::ReserveRequestOf(const TestPrompt& prompt) const
 
 std::string NodeFixture::Reserve(const TestPrompt& prompt) {
   v1::ReserveResponse response;
-  const grpc::Status status = stub_->Reserve(Context().get(), ReserveRequestOf(prompt), &response);
+  const grpc::Status status =
+      stub_->Reserve(CallerContext().get(), ReserveRequestOf(prompt), &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(response.answers_size(), static_cast<int>(prompt.keys.size()));
   for (const v1::ReserveAnswer& answer : response.answers()) {
@@ -144,7 +152,7 @@ v1::WriteRequest NodeFixture::FrameOf(const std::string& token, const TestPrompt
 
 grpc::Status NodeFixture::WriteFrames(const std::vector<v1::WriteRequest>& frames,
                                       std::vector<v1::WriteResponse>* responses) {
-  const auto context = Context();
+  const auto context = CallerContext();
   const auto stream = stub_->Write(context.get());
   for (const v1::WriteRequest& frame : frames) {
     v1::WriteResponse response;
@@ -183,7 +191,7 @@ void NodeFixture::Put(const TestPrompt& prompt) {
   ASSERT_TRUE(written.ok()) << written.error_message();
   v1::CommitResponse response;
   const grpc::Status committed =
-      stub_->Commit(Context().get(), CommitRequestOf(token, prompt), &response);
+      stub_->Commit(CallerContext().get(), CommitRequestOf(token, prompt), &response);
   ASSERT_TRUE(committed.ok()) << committed.error_message();
   EXPECT_TRUE(response.complete()) << response.ShortDebugString();
   EXPECT_EQ(response.blocks_present(), prompt.keys.size());
@@ -200,7 +208,8 @@ v1::LookupRequest NodeFixture::LookupRequestOf(const TestPrompt& prompt) const {
 
 uint32_t NodeFixture::Present(const TestPrompt& prompt) {
   v1::LookupResponse response;
-  const grpc::Status status = stub_->Lookup(Context().get(), LookupRequestOf(prompt), &response);
+  const grpc::Status status =
+      stub_->Lookup(CallerContext().get(), LookupRequestOf(prompt), &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
   return response.results_size() == 1 ? response.results(0).blocks_present() : 0;
 }
@@ -214,7 +223,7 @@ v1::GetRequest NodeFixture::GetRequestOf(const TestPrompt& prompt) const {
 
 grpc::Status NodeFixture::Get(const v1::GetRequest& request, std::vector<v1::GetResponse>* frames,
                               v1::CacheNode::Stub* stub) {
-  const auto context = Context();
+  const auto context = CallerContext();
   const auto stream = (stub == nullptr ? stub_.get() : stub)->Get(context.get(), request);
   v1::GetResponse frame;
   while (stream->Read(&frame)) frames->push_back(frame);
@@ -225,7 +234,7 @@ v1::DescribeResponse NodeFixture::Describe() {
   v1::DescribeResponse response;
   v1::DescribeRequest request;
   request.set_shards(true);
-  const grpc::Status status = stub_->Describe(Context().get(), request, &response);
+  const grpc::Status status = stub_->Describe(CallerContext().get(), request, &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
   return response;
 }

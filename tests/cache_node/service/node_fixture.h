@@ -33,6 +33,8 @@ class NodeFixture : public ::testing::Test {
 
   // A context whose call ends after a while whatever happens.
   static std::unique_ptr<grpc::ClientContext> Context();
+  // The same with the caller's token.
+  std::unique_ptr<grpc::ClientContext> CallerContext() const;
   std::unique_ptr<v1::CacheNode::Stub> NewStub() const;
 
   std::string Register(const Namespace& name_space, const std::string& name);
@@ -65,6 +67,10 @@ class NodeFixture : public ::testing::Test {
   std::map<std::pair<uint32_t, size_t>, std::string> Assemble(
       const TestPrompt& prompt, const PayloadMap& map,
       const std::vector<v1::GetResponse>& frames) const;
+
+  // Of nodes that ask who calls, and whose blocks prompts are.
+  std::string token_;
+  std::string tenant_ = "public";
 
   Namespace namespace_;
   PayloadMap map_;

@@ -64,11 +64,14 @@ TEST_F(WriteStreamTest, StreamThatEndedAsItsAnswerWasOnItsWayDoesNotQueueAgain) 
   Metrics metrics;
   RpcMetrics rpc_metrics(&metrics, &clock);
   InFlightBytes in_flight({.bytes_max = kMessageBytesMax}, &clock);
+  const InsecureCallerResolver callers;
+  const grpc::GenericCallbackServerContext context;
   const auto start = [&](uint64_t writer) {
     const WriteStream::Parts parts = {
         .store = &node_->store(), .in_flight = &in_flight, .bytes_landed = {}};
+    auto rights = std::make_unique<StreamRights>(&callers, &context, "CacheNode/Write");
     return static_cast<WriteStream*>(
-        WriteStream::Start(parts, "public", writer, rpc_metrics.Begin(RpcMethod::kWrite)));
+        WriteStream::Start(parts, std::move(rights), writer, rpc_metrics.Begin(RpcMethod::kWrite)));
   };
   WriteStream* const stalled = start(1);
   in_flight.Release(stalled);  // Its message landed.

@@ -120,6 +120,7 @@ TEST_F(TenantQuotaTest, WhenItsOwnAreAllInUseItIsRefusedAndOthersAreNot) {
   const LeaseId lease = *t_.Lease(held).lease;
   EXPECT_THAT(OutcomesOf(t_.Prompt("loud", 2, 1)), Each(ReserveOutcome::kQuota));
   EXPECT_EQ(t_.counters.refused_quota, 1u);
+  EXPECT_EQ(t_.counters.refused_quota_host, 1u);
   EXPECT_EQ(Flood("quiet", 1).size(), 1u);
   ASSERT_TRUE(t_.store->EndLease("loud", lease, 0, {4}).ok());
   EXPECT_THAT(OutcomesOf(t_.Prompt("loud", 2, 1)), Each(ReserveOutcome::kReserved));
@@ -131,7 +132,10 @@ TEST_F(TenantQuotaTest, LeasedAndReservedBytesHaveQuotasOfTheirOwn) {
   EXPECT_THAT(OutcomesOf(t_.Prompt("loud", 1, 4)), Contains(ReserveOutcome::kQuota));
   const TestPrompt prompt = t_.Prompt("loud", 2, 3);
   ASSERT_EQ(t_.Put(prompt), 3u);
+  EXPECT_EQ(t_.counters.refused_quota_reserved, 1u);
+  EXPECT_EQ(t_.counters.refused_leased, 0u);
   EXPECT_EQ(t_.Lease(prompt).prompts[0].leased, 2u);
+  EXPECT_EQ(t_.counters.refused_leased, 1u);
   EXPECT_EQ(t_.Lease(prompt).prompts[0].leased, 0u);
   const TestPrompt other = t_.Prompt("quiet", 2, 3);
   ASSERT_EQ(t_.Put(other), 3u);

@@ -44,7 +44,8 @@ TEST_F(TenantRatesTest, ASecondsWorthPassesAtOnceAndThenAsTimeGoes) {
   clock_.Advance(absl::Hours(1));
   EXPECT_EQ(Admitted("a", 1000), 100);
   EXPECT_EQ(Admitted("b", 1000), 1000);
-  EXPECT_EQ(rates_.refused(), 900u + 950u + 900u);
+  EXPECT_EQ(rates_.refused().over_requests, 900u + 950u + 900u);
+  EXPECT_EQ(rates_.refused().over_bytes, 0u);
 }
 
 TEST_F(TenantRatesTest, WhoIsRefusedIsToldHowLongToWaitAndThenPasses) {
@@ -66,6 +67,7 @@ TEST_F(TenantRatesTest, ALargeTransferIsPaidOffBeforeTheNextRequest) {
   rates_.Charge("a", 3000);
   const absl::Status refused = rates_.Admit("a");
   EXPECT_THAT(std::string(refused.message()), HasSubstr("1000 bytes a second"));
+  EXPECT_EQ(rates_.refused().over_bytes, 1u);
   ASSERT_TRUE(RetryAfter(refused).has_value());
   clock_.Advance(absl::Milliseconds(1999));
   EXPECT_FALSE(rates_.Admit("a").ok());

@@ -2,7 +2,11 @@
 // nothing waits for time.
 #include "common/security/watched_file.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "common/security/file_watch.h"
+#include "common/security/file_watch_metrics.h"
 
 namespace cairn::testing {
 namespace {
@@ -77,6 +81,46 @@ TEST_F(WatchedFileTest, TheWatchCountsEachFailedPollAndLogsEachReasonOnce) {
   content_ = "good";
   watch.PollAll();
   EXPECT_THAT(log, ElementsAre(HasSubstr("words:1: bad"), HasSubstr("good again")));
+}
+
+TEST_F(WatchedFileTest, EachNewValueHasANewGenerationAndABadOneHasNone) {
+  const auto file = Open();
+  const uint64_t first = (*file)->generation();
+  EXPECT_TRUE((*file)->Poll().ok());
+  content_ = "bad";
+  EXPECT_FALSE((*file)->Poll().ok());
+  EXPECT_EQ((*file)->generation(), first);
+  content_ = "two";
+  EXPECT_TRUE((*file)->Poll().ok());
+  EXPECT_EQ((*file)->generation(), first + 1);
+}
+
+TEST_F(WatchedFileTest, MetricsSayWhichFileFailsAndWhenItWasGood) {
+  const auto file = Open();
+  FileWatch watch(std::vector<FileWatch::File>{{"words", [&file] { return (*file)->Poll(); }},
+                                               {"fine", [] { return absl::OkStatus(); }}},
+                  nullptr);
+  Metrics metrics;
+  const FileWatchMetrics served(&metrics, "cairn_test", {&watch, nullptr});
+  const absl::Time made = watch.counts()[0].good;
+  content_ = "bad";
+  watch.PollAll();
+  EXPECT_EQ(watch.counts()[0].good, made);
+  EXPECT_GE(watch.counts()[1].good, made);
+  EXPECT_THAT(metrics.Text(), HasSubstr("cairn_test_file_read_errors_total{file=\"words\"} 1\n"));
+  EXPECT_THAT(metrics.Text(), HasSubstr("cairn_test_file_read_errors_total{file=\"fine\"} 0\n"));
+  EXPECT_THAT(metrics.Text(), HasSubstr("cairn_test_file_good_seconds{file=\"words\"}"));
+}
+
+TEST(ReadSecurityFile, WaitsForNobody) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/cairn_pipe_nobody_writes");
+  unlink(path.c_str());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(std::string(ReadSecurityFile(path).status().message()),
+              HasSubstr("is no regular file"));
+  EXPECT_THAT(std::string(ReadSecurityFile(::testing::TempDir()).status().message()),
+              HasSubstr("is no regular file"));
+  unlink(path.c_str());
 }
 
 }  // namespace
