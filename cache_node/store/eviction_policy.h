@@ -40,6 +40,7 @@ namespace cairn::node {
 // A block as policies see it: a number that the store gives out and reuses after Removed. Small:
 // numbers of one class have no large gaps.
 using BlockHandle = uint32_t;
+inline constexpr BlockHandle kNoBlock = UINT32_MAX;
 
 // The number of a request: rises with each, and all that one request does carries one stamp.
 using UseStamp = uint64_t;
@@ -65,6 +66,8 @@ class EvictionPolicy {
     // prompt_blocks - 1.
     uint32_t prompt_blocks = 0;
     uint32_t prompt_hits = 0;
+    // The block before it, where that is present in the same class.
+    BlockHandle parent = kNoBlock;
   };
 
   struct Victim {

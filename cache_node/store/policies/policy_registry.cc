@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cache_node/store/policies/lru_policy.h"
+#include "cache_node/store/policies/reuse/reuse_policy.h"
 #include "cache_node/store/policies/s3_fifo_policy.h"
 
 namespace cairn::node {
@@ -23,6 +24,7 @@ std::unique_ptr<EvictionPolicyFactory> MakeFactory() {
 
 constexpr Named kPolicies[] = {
     {"lru", MakeFactory<LruPolicyFactory>},
+    {"reuse", MakeFactory<ReusePolicyFactory>},
     {"s3_fifo", MakeFactory<S3FifoPolicyFactory>},
 };
 
