@@ -27,6 +27,8 @@ void NodeMetrics::AddCounters(Metrics* metrics, const StoreCounters* counters) {
       c.looked_up_tokens);
   add("cairn_node_hit_tokens_total", "Tokens of them that were present as a prefix.", c.hit_tokens);
   add("cairn_node_evicted_blocks_total", "Blocks that made room.", c.evicted_blocks);
+  add("cairn_node_shrunk_blocks_total", "Of these: their tenants' quotas were lowered.",
+      c.shrunk_blocks);
   add("cairn_node_committed_blocks_total", "Blocks that became present.", c.committed_blocks);
   add("cairn_node_reserved_blocks_total", "Blocks reserved.", c.reserved_blocks);
   add("cairn_node_refused_no_space_total", "Blocks refused for want of space.", c.refused_no_space);

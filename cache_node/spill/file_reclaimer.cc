@@ -63,7 +63,8 @@ void FileReclaimer::Move(const ReclaimTask& task, absl::Time wall) {
 // A record that cannot be read is left behind; an error is the file's.
 absl::Status FileReclaimer::MoveBlock(const MoveTask& move, DiskFileBuilder* file, absl::Time wall,
                                       std::vector<PlacedBlock>* placed) {
-  scratch_.resize(move.write.block.payload_bytes);
+  // Nothing of the block before, which was perhaps another tenant's.
+  scratch_.assign(move.write.block.payload_bytes, 0);
   LoadTask source;
   source.place = move.from;
   source.block = move.write.block;

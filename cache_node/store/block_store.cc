@@ -15,6 +15,7 @@ namespace {
 
 // Of one call: time goes on for leases and tokens too.
 constexpr int kRetentionSectionsMax = 16;
+constexpr int kShrinkSectionsMax = 4;
 
 bool HasLabelOf(const NamespaceRecord& record, absl::string_view tenant) {
   const auto first = record.labels.lower_bound({std::string(tenant), ""});
@@ -106,6 +107,7 @@ const Namespace* BlockStore::FindNamespace(const Fingerprint& fingerprint) const
 void BlockStore::SetQuotas(TenantQuotas quotas) {
   Section section(this);
   state_->ledger.SetQuotas(std::move(quotas));
+  state_->QuotasChanged();
 }
 
 bool BlockStore::IsKnownTo(absl::string_view tenant, const Fingerprint& fingerprint) const {
@@ -119,6 +121,10 @@ void BlockStore::Tick() {
     const bool more = state->StepExpiry(kStepsPerLock, now);
     state->RunChores(kStepsPerLock, now);
     return !more && !state->HasChores();
+  });
+  int sections = kShrinkSectionsMax;
+  RunSteps([&sections](StoreState* state, absl::Time) {
+    return !state->StepShrink(kStepsPerLock) || --sections == 0;
   });
 }
 

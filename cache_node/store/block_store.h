@@ -165,7 +165,8 @@ class BlockStore {
   absl::StatusOr<RemovedBlocks> KeepPublic(const absl::flat_hash_set<BlockKey>& last_keys);
 
   // --- Quotas ---
-  // Replaces those before. Nothing is evicted for it until somebody wants room.
+  // Replaces those before. A tenant that has more in host memory than its new quota loses it, the
+  // least worth first, as Tick is called: a bounded number of blocks each time.
   void SetQuotas(TenantQuotas quotas);
 
   // --- Disk tier: what the movers of cache_node/spill ask and report ---

@@ -215,3 +215,31 @@ bool StoreState::StepRetention(size_t steps, int64_t now_unix_ms) {
 }
 
 }  // namespace cairn::node
+void StoreState::QuotasChanged() {
+  shrinking_.clear();
+  for (TenantIndex tenant = 1; tenant <= ledger.tenant_count(); ++tenant) {
+    if (ledger.ExcessOf(tenant) > 0) shrinking_.push_back(tenant);
+  }
+}
+
+bool StoreState::StepShrink(size_t steps) {
+  for (size_t i = 0; i < steps && !shrinking_.empty(); ++i) {
+    const TenantIndex tenant = shrinking_.front();
+    if (ledger.ExcessOf(tenant) == 0) {
+      shrinking_.pop_front();
+      continue;
+    }
+    const std::optional<SlotSpace::Victim> victim = slots.VictimElsewhere(
+        nullptr, [tenant](const SlotClass& slot_class) { return slot_class.tenant == tenant; });
+    if (!victim.has_value()) {
+      // All of it is in use: the next tick begins with another.
+      shrinking_.pop_front();
+      shrinking_.push_back(tenant);
+      return false;
+    }
+    counters->shrunk_blocks.fetch_add(1, std::memory_order_relaxed);
+    Evict(victim->entry);
+  }
+  return !shrinking_.empty();
+}
+

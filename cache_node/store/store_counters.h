@@ -12,11 +12,12 @@ struct StoreCounters {
   Counter looked_up_tokens{0};
   Counter hit_tokens{0};
   Counter evicted_blocks{0};
+  Counter shrunk_blocks{0};  // Of these: their tenants' quotas were lowered.
   Counter committed_blocks{0};
   Counter reserved_blocks{0};
   Counter refused_no_space{0};
-  Counter refused_quota{0};          // By any of the next three.
-  Counter refused_quota_host{0};     // Its tenant has all that it may, and all of it in use.
+  Counter refused_quota{0};           // By any of the next three.
+  Counter refused_quota_host{0};      // Its tenant has all that it may, and all of it in use.
   Counter refused_quota_reserved{0};  // Bytes reserved at a time, of the tenant or the node.
   Counter refused_tokens{0};         // Write tokens, of the node.
   Counter refused_leased{0};         // Blocks that were not leased: bytes leased at a time.

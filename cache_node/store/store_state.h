@@ -139,6 +139,12 @@ struct StoreState {
   // It may go, unless a block after it is to stay.
   StayOutcome LetGo(BlockEntry* entry);
 
+  // --- Quotas ---
+  // Those of the ledger have changed: tenants over them are to shrink.
+  void QuotasChanged();
+  // Evicts blocks of such tenants, at most `steps`; false when none can go.
+  bool StepShrink(size_t steps);
+
   // O(n): whether everything agrees with everything.
   absl::Status Audit() const;
 
@@ -199,3 +205,4 @@ struct StoreState {
 };
 
 }  // namespace cairn::node
+  std::deque<TenantIndex> shrinking_;

@@ -56,6 +56,12 @@ void TenantLedger::SetQuotas(TenantQuotas quotas) {
   for (Account& account : accounts_) account.quota = quotas_.Of(account.name);
 }
 
+uint64_t TenantLedger::ExcessOf(TenantIndex tenant) const {
+  const Account& account = AccountOf(tenant);
+  const uint64_t max = account.quota.host_bytes_max;
+  return account.usage.charged_bytes > max ? account.usage.charged_bytes - max : 0;
+}
+
 void TenantLedger::AddDisk(TenantIndex tenant, uint64_t bytes) {
   AccountOf(tenant).usage.disk_bytes += bytes;
   total_.disk_bytes += bytes;

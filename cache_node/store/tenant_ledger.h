@@ -65,11 +65,13 @@ class TenantLedger {
   // The reference lives until the next IndexOf.
   const std::string& NameOf(TenantIndex tenant) const;
 
-  // For tenants known already, and those to come. Until then nobody has a quota. Who has more than
-  // a new quota allows keeps it until it wants more.
+  // For tenants known already, and those to come. Until then nobody has a quota. Who has more
+  // than a new quota allows keeps it here; ExcessOf says how much.
   void SetQuotas(TenantQuotas quotas);
 
   // A tenant below is one that IndexOf gave out.
+  // Charged bytes over its quota.
+  uint64_t ExcessOf(TenantIndex tenant) const;
   // Payload that came to disk, or left it.
   void AddDisk(TenantIndex tenant, uint64_t bytes);
   void RemoveDisk(TenantIndex tenant, uint64_t bytes);

@@ -89,11 +89,26 @@ absl::Status FeedFollower::Follow() {
 }
 
 void FeedFollower::NoteTaken(const v1::WatchBlocksResponse& message, size_t resyncs) {
+  const bool partial = message.has_heartbeat() && message.heartbeat().partial();
+  bool say_partial = false;
   {
     absl::MutexLock lock(&mutex_);
     ++status_.messages;
     status_.shards_asked_again += resyncs;
-    if (!message.has_hello()) return;
+    if (partial) ++status_.partial_heartbeats;
+    say_partial = partial && !std::exchange(said_partial_, true);
+    if (message.has_hello()) said_partial_ = false;
+    if (!message.has_hello() && !say_partial) return;
+  }
+  if (say_partial) {
+    return Log(
+        "shows only a part of its blocks, so it stays RECOVERING: it does not know this router as "
+        "one. Give the identity of --node-tls-cert, or of --node-token-file, the role router in "
+        "the "
+        "node's access file");
+  }
+  {
+    absl::MutexLock lock(&mutex_);
     status_.node_id = message.hello().node_id();
     status_.ended = absl::OkStatus();
     logged_.clear();

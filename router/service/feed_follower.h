@@ -67,6 +67,9 @@ class FeedFollower {
     uint64_t feeds_ended = 0;
     uint64_t messages = 0;
     uint64_t shards_asked_again = 0;
+    // Heartbeats that showed only a part: the node takes this router for a worker, and can never be
+    // counted as exact.
+    uint64_t partial_heartbeats = 0;
   };
 
   // Starts at once. `address` is the holder's in the core's options.
@@ -99,7 +102,8 @@ class FeedFollower {
   WakeEvent stop_;
   mutable absl::Mutex mutex_;
   Status status_ ABSL_GUARDED_BY(mutex_);
-  std::string logged_ ABSL_GUARDED_BY(mutex_);  // The last reason that was logged.
+  std::string logged_ ABSL_GUARDED_BY(mutex_);         // The last reason that was logged.
+  bool said_partial_ ABSL_GUARDED_BY(mutex_) = false;  // Of this feed.
   std::thread thread_;
 };
 

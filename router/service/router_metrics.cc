@@ -96,6 +96,9 @@ void RouterMetrics::AddFeeds(Metrics* metrics, const RouterCalls::Followers* fol
       &FeedFollower::Status::feeds_ended);
   add("cairn_router_shards_asked_again_total", "Shards asked for again.",
       &FeedFollower::Status::shards_asked_again);
+  add("cairn_router_partial_heartbeats_total",
+      "Heartbeats of nodes that do not know this router as one and show only a part.",
+      &FeedFollower::Status::partial_heartbeats);
 }
 
 }  // namespace cairn::router

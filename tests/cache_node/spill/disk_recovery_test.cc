@@ -176,6 +176,61 @@ TEST(DiskRecoveryTest, BlocksOfAnotherLayoutOrOfNobodyAreIgnored) {
   EXPECT_TRUE(world.Audit().ok()) << world.Audit();
 }
 
+// A kill between the two left a block in two files, both whole: what the newer says counts.
+class TwiceOnDiskTest : public ::testing::Test {
+ protected:
+  // Ends of the older and the newer record; 0: never.
+  void Find(int64_t older_unix_ms, int64_t newer_unix_ms) {
+    prompt_ = world_.t().Prompt("t", 1, 1);
+    world_.RestartBeforeRecovery();
+    DiskTier::RecoveredFile file;
+    file.scopes.push_back({.fingerprint = world_.t().fingerprint(),
+                           .tenant = "t",
+                           .adapter = "",
+                           .salt = "",
+                           .scope_digest = ScopeDigest(prompt_.scope)});
+    DiskBlock block;
+    block.key = prompt_.keys[0];
+    block.payload_bytes = DiskWorld::kBlockBytes;
+    for (uint64_t sequence = 1; sequence <= 2; ++sequence) {
+      file.file = 900 + sequence;
+      block.sequence = sequence;
+      block.expires_unix_ms = sequence == 1 ? older_unix_ms : newer_unix_ms;
+      file.entries = {{0, block, false}};
+      world_.store().AddRecovered(file);
+    }
+    world_.Recover();
+    ASSERT_EQ(world_.t().Present(prompt_), 1u);
+    ASSERT_EQ(world_.store().Status().disk_blocks, 2u);  // With the one of the test.
+  }
+  int64_t UnixMsIn(absl::Duration duration) {
+    return absl::ToUnixMillis(world_.t().clock.WallNow() + duration);
+  }
+  uint32_t PresentAfter(absl::Duration duration) {
+    world_.t().Advance(duration);
+    world_.store().EndRetention(world_.t().clock.WallNow());
+    EXPECT_TRUE(world_.Audit().ok()) << world_.Audit();
+    return world_.t().Present(prompt_);
+  }
+
+  DiskWorld world_;
+  TestPrompt prompt_;
+};
+
+TEST_F(TwiceOnDiskTest, TheEndOfTheOlderIsForgotten) {
+  world_.PutOnDisk("t", 9, 1);  // So that the namespace is known to the disk.
+  Find(UnixMsIn(absl::Seconds(10)), 0);
+  EXPECT_EQ(PresentAfter(absl::Seconds(10)), 1u);
+  EXPECT_EQ(PresentAfter(absl::Hours(10)), 1u);
+}
+
+TEST_F(TwiceOnDiskTest, TheEndOfTheNewerHolds) {
+  world_.PutOnDisk("t", 9, 1);
+  Find(0, UnixMsIn(absl::Seconds(10)));
+  EXPECT_EQ(PresentAfter(absl::Seconds(9)), 1u);
+  EXPECT_EQ(PresentAfter(absl::Seconds(1)), 0u);
+}
+
 TEST(DiskRecoveryTest, AnIndexThatIsFullFindsWhatFitsAndShedsFurtherSpills) {
   DiskWorldOptions options;
   options.store.disk.index_bytes_max = 2000;

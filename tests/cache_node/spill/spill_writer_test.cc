@@ -259,6 +259,41 @@ TEST(SpillWriterTest, AnOptionalPartThatIsNotThereIsNotWritten) {
   EXPECT_TRUE(world.t().Intact(pin, prompt.keys[0]));
 }
 
+TEST(SpillWriterTest, NothingOfATenantsBlockIsInTheRecordOfAnothers) {
+  DiskWorld world;
+  Namespace parts = TestStore::ManySegments(3, 2, true);
+  parts.model = "parts";
+  // Each has another optional part; both are put together in the writer's one buffer.
+  std::vector<TestPrompt> prompts;
+  for (uint32_t there = 0; there < 2; ++there) {
+    const std::string tenant = there == 0 ? "u" : "t";
+    world.t().Register(parts, tenant);
+    const TestPrompt& prompt = prompts.emplace_back(world.t().Prompt(tenant, 1 + there, 1));
+    const auto reserved = world.t().Reserve(prompt);
+    ASSERT_TRUE(reserved.ok());
+    for (const auto& [first, layers] :
+         {std::pair(SegmentId{1, there, 0}, 1u), std::pair(SegmentId{0, 0, 0}, 3u),
+          std::pair(SegmentId{0, 1, 0}, 3u)}) {
+      ASSERT_TRUE(world.t().Write(tenant, *reserved->token, prompt.keys[0], 0, first, layers).ok());
+      const WritePiece piece = world.t().Piece(prompt.keys[0], 0, first, layers);
+      ASSERT_TRUE(world.store().Commit(tenant, *reserved->token, {piece.run}).ok());
+    }
+  }
+  world.Spill();
+  std::vector<uint8_t> payload(8 * 64);
+  for (uint32_t slot = 0; slot < 2; ++slot) {
+    ASSERT_TRUE(world.tier()
+                    ->Read({world.disk().files().front(), slot}, prompts[slot].keys[0],
+                           absl::MakeSpan(payload), nullptr)
+                    .ok());
+    const auto part = [&](size_t segment) {
+      return absl::MakeConstSpan(payload).subspan(segment * 64, 64);
+    };
+    EXPECT_THAT(part(7 - slot), Each(0)) << slot;
+    EXPECT_THAT(part(6 + slot), ::testing::Not(Each(0))) << slot;
+  }
+}
+
 TEST(SpillWriterTest, ADrainQueuesAllThatIsOnlyInHostMemory) {
   DiskWorldOptions options;
   options.store.disk.admission = SpillAdmission::kSecondTouch;

@@ -142,12 +142,32 @@ TEST_F(TenantQuotaTest, LeasedAndReservedBytesHaveQuotasOfTheirOwn) {
   EXPECT_EQ(t_.Lease(other).prompts[0].leased, 3u);
 }
 
-TEST_F(TenantQuotaTest, ALowerQuotaTakesNothingUntilMoreIsWanted) {
+TEST_F(TenantQuotaTest, ALowerQuotaShrinksWhatIsHeldTheOldestFirst) {
+  const std::vector<TestPrompt> quiet = Flood("quiet", 8);
   const std::vector<TestPrompt> loud = Flood("loud", 20);
   SetQuota("loud", {.host_bytes_max = 4 * kBlockBytes});
-  EXPECT_EQ(PresentOf(loud), 20u);
-  Flood("loud", 1);
+  t_.store->Tick();
   EXPECT_EQ(ChargedTo("loud"), 4 * kBlockBytes);
+  EXPECT_EQ(PresentOf({loud.begin() + 16, loud.end()}), 4u);
+  EXPECT_EQ(PresentOf(quiet), 8u);
+  EXPECT_EQ(t_.counters.shrunk_blocks, 16u);
+  Audit();
+}
+
+TEST_F(TenantQuotaTest, WhatIsInUseGoesWhenItIsNot) {
+  const TestPrompt held = t_.Prompt("loud", 1000, 6);
+  ASSERT_EQ(t_.Put(held), 6u);
+  const LeaseId lease = *t_.Lease(held, 1, absl::Seconds(10)).lease;
+  SetQuota("loud", {.host_bytes_max = 2 * kBlockBytes});
+  t_.store->Tick();
+  EXPECT_EQ(t_.Present(held), 6u);
+  ASSERT_TRUE(t_.store->EndLease("loud", lease, 0, {6}).ok());
+  t_.store->Tick();
+  EXPECT_EQ(t_.Present(held), 2u);
+  // Raised again, nothing more goes.
+  SetQuota("loud", {});
+  t_.store->Tick();
+  EXPECT_EQ(t_.Present(held), 2u);
   Audit();
 }
 

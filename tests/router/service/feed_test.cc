@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "cairn/v1/router.grpc.pb.h"
 #include "tests/router/service/router_fixture.h"
 
@@ -38,6 +39,31 @@ TEST_F(FeedTest, LostRecordsAreAskedForAgain) {
   EXPECT_TRUE(AwaitState(0, HolderState::kExact));
   EXPECT_GT(node_.resyncs(), 0u);
   EXPECT_EQ(node_.feeds(), 1);
+}
+
+TEST_F(FeedTest, NodeThatTakesTheRouterForAWorkerIsNamedWithWhatToDo) {
+  absl::Mutex mutex;
+  std::vector<std::string> lines;
+  const auto said = [&](absl::string_view what) {
+    absl::MutexLock lock(&mutex);
+    return std::count_if(lines.begin(), lines.end(),
+                         [what](const std::string& line) { return absl::StrContains(line, what); });
+  };
+  node_.ShowPart();
+  StartRouter(SmallConfig({node_.target()}), [&](absl::string_view line) {
+    absl::MutexLock lock(&mutex);
+    lines.emplace_back(line);
+  });
+  const auto partial = [&] {
+    const std::string text = router_->metrics().Text();
+    const std::string name = "\ncairn_router_partial_heartbeats_total ";
+    return std::stoull(text.substr(text.find(name) + name.size()));
+  };
+  EXPECT_TRUE(Await([&] { return partial() >= 3; }));
+  EXPECT_EQ(StateOf(0), HolderState::kRecovering);
+  EXPECT_EQ(said("the role router"), 1) << "once a feed";
+  client_ = nullptr;
+  router_ = nullptr;  // Before what it logs to.
 }
 
 TEST_F(FeedTest, CutFeedIsOpenedAgainAndWhatWasHeldStands) {

@@ -55,10 +55,10 @@ class RouterTest : public ::testing::Test {
     return config;
   }
 
-  void StartRouter(const RouterConfig& config) {
+  void StartRouter(const RouterConfig& config, Router::Log log = nullptr) {
     client_ = nullptr;
     router_ = nullptr;
-    absl::StatusOr<std::unique_ptr<Router>> router = Router::Start(config);
+    absl::StatusOr<std::unique_ptr<Router>> router = Router::Start(config, std::move(log));
     ASSERT_TRUE(router.ok()) << router.status();
     router_ = *std::move(router);
     RouterClientOptions options;

@@ -71,6 +71,11 @@ void ScriptedNode::HoldSnapshots(bool hold) {
   hold_snapshots_ = hold;
 }
 
+void ScriptedNode::ShowPart() {
+  absl::MutexLock lock(&mutex_);
+  part_ = true;
+}
+
 void ScriptedNode::Cut() {
   absl::MutexLock lock(&mutex_);
   ++feed_;
@@ -119,7 +124,14 @@ std::optional<v1::WatchBlocksResponse> ScriptedNode::Next(int feed) {
     Queue(model_->Snapshots());
   }
   // Before its snapshots a real node withholds records too.
-  if (snapshots_due_ || queue_.empty()) return model_->Heartbeat();
+  if (snapshots_due_ || queue_.empty()) {
+    v1::WatchBlocksResponse heartbeat = model_->Heartbeat();
+    if (part_) {
+      heartbeat.mutable_heartbeat()->clear_shards();
+      heartbeat.mutable_heartbeat()->set_partial(true);
+    }
+    return heartbeat;
+  }
   v1::WatchBlocksResponse message = std::move(queue_.front());
   queue_.pop_front();
   return message;

@@ -43,6 +43,8 @@ class ScriptedNode final : public v1::CacheNode::Service {
   void Silence(bool silent);
   // Sends no snapshots, until false; what else there is it sends.
   void HoldSnapshots(bool hold);
+  // As a node that takes its watcher for a worker.
+  void ShowPart();
   // Ends the feed.
   void Cut();
 
@@ -71,6 +73,7 @@ class ScriptedNode final : public v1::CacheNode::Service {
   int feed_ ABSL_GUARDED_BY(mutex_) = 0;  // The one that runs; older ones end.
   int feeds_ ABSL_GUARDED_BY(mutex_) = 0;
   bool silent_ ABSL_GUARDED_BY(mutex_) = false;
+  bool part_ ABSL_GUARDED_BY(mutex_) = false;
   bool hold_snapshots_ ABSL_GUARDED_BY(mutex_) = false;
   bool snapshots_due_ ABSL_GUARDED_BY(mutex_) = false;
   size_t resyncs_ ABSL_GUARDED_BY(mutex_) = 0;
