@@ -54,9 +54,9 @@ absl::Status WriteAndCommit(WriteSession* session, size_t first_block, SegmentSo
   return absl::OkStatus();
 }
 
-bool WorthAnotherTry(const PutResult& result, const PutOptions& options) {
-  return options.wait_when_exhausted && (result.stopped_by == v1::RESERVE_OUTCOME_NO_SPACE ||
-                                         result.stopped_by == v1::RESERVE_OUTCOME_QUOTA);
+bool IsCutShort(const PutResult& result) {
+  return result.stopped_by == v1::RESERVE_OUTCOME_NO_SPACE ||
+         result.stopped_by == v1::RESERVE_OUTCOME_QUOTA;
 }
 
 }  // namespace
@@ -67,9 +67,13 @@ absl::StatusOr<PutResult> PutBlocks(NodeLink* link, const NamespaceHandle& name_
   if (prompt.regions().empty() && prompt.block_count() > 0) {
     return absl::InvalidArgumentError("a prompt made from keys cannot be put: tokens are needed");
   }
+  if (options.first_block > prompt.block_count()) {
+    return absl::InvalidArgumentError(absl::StrCat("first_block: ", options.first_block, " of ",
+                                                   prompt.block_count(), " blocks"));
+  }
   PutResult result;
-  result.blocks_total = prompt.block_count();
-  size_t next = 0;
+  result.blocks_total = prompt.block_count() - options.first_block;
+  size_t next = options.first_block;
   while (next < prompt.block_count()) {
     result.stopped_by.reset();
     absl::StatusOr<WriteSession> session =
@@ -86,8 +90,9 @@ absl::StatusOr<PutResult> PutBlocks(NodeLink* link, const NamespaceHandle& name_
       if (!status.ok()) return status;
     }
     next += settled;
-    // A reservation that was cut short, but got something, is worth asking again for the rest.
-    const bool go_on = settled > 0 && WorthAnotherTry(result, options);
+    // A reservation that was cut short, but got something, is worth asking again for the rest: what
+    // it got is no longer reserved.
+    const bool go_on = settled > 0 && IsCutShort(result);
     if (result.stopped_by && !go_on) break;
   }
   return result;

@@ -25,7 +25,10 @@ struct ReserveOptions {
 };
 
 struct PutOptions {
-  // Blocks under one token.
+  // The first block to be written: those before it are another's to write, as a public first region
+  // is for who only reads it.
+  size_t first_block = 0;
+  // Blocks under one token; those of public regions are not cut (PublicEndsOf, reserve_call.h).
   size_t blocks_per_reserve_max = 256;
   absl::Duration token_ttl = absl::ZeroDuration();
   KeepWish keep = {};
@@ -36,6 +39,7 @@ struct PutOptions {
 };
 
 struct PutResult {
+  // From the first one on that was to be written.
   size_t blocks_total = 0;
   size_t blocks_already_present = 0;
   // In another writer's hands.
@@ -47,7 +51,7 @@ struct PutResult {
   // Why the rest was not written: the node's first answer that ends a reservation.
   std::optional<v1::ReserveOutcome> stopped_by;
 
-  // Every block of the prompt is present or in another writer's hands.
+  // Every one of these blocks is present or in another writer's hands.
   bool complete() const {
     return blocks_already_present + blocks_in_progress + blocks_written == blocks_total;
   }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cpp/node_link.h"
 #include "common/base/check.h"
+#include "common/rpc/caller_identity.h"
 #include "common/rpc/id_conversion.h"
 #include "common/rpc/prompt_conversion.h"
 #include "common/rpc/retry_status.h"
@@ -93,6 +94,11 @@ absl::StatusOr<v1::ReserveRequest> MakeRequest(const NamespaceHandle& name_space
   return request;
 }
 
+size_t BlocksPerReserve(const NamespaceHandle& name_space) {
+  const size_t by_tokens = kTokensPerReserveMax / std::max(1u, name_space.block_tokens());
+  return std::clamp<size_t>(by_tokens, 1, kBlocksPerReserveMax);
+}
+
 bool Refused(v1::ReserveOutcome outcome) {
   return outcome == v1::RESERVE_OUTCOME_NO_SPACE || outcome == v1::RESERVE_OUTCOME_QUOTA;
 }
@@ -138,10 +144,25 @@ size_t BlocksOfOneReserve(const NamespaceHandle& name_space, const Prompt& promp
   CAIRN_CHECK(first_block < prompt.block_count() && !prompt.regions().empty());
   size_t region = 0;
   while (prompt.FirstBlock(region + 1) <= first_block) ++region;
-  const size_t by_tokens =
-      std::max<size_t>(1, kTokensPerReserveMax / std::max(1u, name_space.block_tokens()));
-  return std::min({prompt.FirstBlock(region + 1) - first_block, size_t{kBlocksPerReserveMax},
-                   by_tokens, std::max<size_t>(1, blocks_max)});
+  const size_t left = prompt.FirstBlock(region + 1) - first_block;
+  const size_t most = BlocksPerReserve(name_space);
+  if (prompt.regions()[region].scope.tenant == kPublicTenant) {
+    return std::min(left, most - (first_block - prompt.FirstBlock(region)) % most);
+  }
+  return std::min({left, most, std::max<size_t>(1, blocks_max)});
+}
+
+std::vector<BlockKey> PublicEndsOf(const NamespaceHandle& name_space, const Prompt& prompt) {
+  std::vector<BlockKey> ends;
+  for (size_t region = 0; region < prompt.regions().size(); ++region) {
+    if (prompt.regions()[region].scope.tenant != kPublicTenant) continue;
+    size_t next = prompt.FirstBlock(region);
+    while (next < prompt.FirstBlock(region + 1)) {
+      next += BlocksOfOneReserve(name_space, prompt, next, /*blocks_max=*/1);
+      ends.push_back(prompt.keys()[next - 1]);
+    }
+  }
+  return ends;
 }
 
 absl::StatusOr<WriteSession> ReserveBlocks(NodeLink* link, const NamespaceHandle& name_space,

@@ -64,7 +64,7 @@ std::string Advice(const absl::Status& status, bool asks_router) {
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kUnauthenticated:
       return "The node does not allow this to this caller. --tls-ca, --tls-cert and --tls-key, or "
-             "--token-file, say who calls; --tenant says for whom.";
+             "--token-file, say who calls; --tenant, or --as, says for whom.";
     default:
       return "";
   }

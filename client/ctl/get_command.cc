@@ -110,7 +110,7 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   if (!handle.ok()) return handle.status();
   const absl::StatusOr<PromptInput> input = ReadPrompt(line, streams);
   if (!input.ok()) return input.status();
-  NodeSession node(line);
+  NodeSession node(line, TenantUse::kRead);
   if (!node.status().ok()) return node.status();
   const absl::StatusOr<Prompt> prompt = node->MakePrompt(*handle, input->Regions(), input->extras);
   if (!prompt.ok()) return prompt.status();

@@ -194,10 +194,21 @@ std::vector<FlagSpec> SecurityFlags() {
           {"tls-cert", "FILE", "", "own certificate, where servers ask for one"},
           {"tls-key", "FILE", "", "private key of --tls-cert"},
           {"tls-name", "NAME", "", "name that the servers' certificates have; else the host's"},
-          {"token-file", "FILE", "", "file with the bearer token to send"}};
+          {"token-file", "FILE", "", "file with the bearer token to send"},
+          {"as", "NAME", "", "tenant to act for, of several, where it is not that of --tenant"}};
 }
 
-absl::StatusOr<std::unique_ptr<ClientSecurity>> OpenSecurity(const CommandLine& line) {
+absl::StatusOr<std::unique_ptr<ClientSecurity>> OpenSecurity(const CommandLine& line,
+                                                             TenantUse use) {
+  if (line.Given("as")) return OpenSecurityFor(line, line.Get("as"));
+  if (!line.Knows("tenant") || !line.Given("tenant")) return OpenSecurityFor(line, "");
+  // Everybody may read what is public: it is not what the caller acts for.
+  const bool reads_public = use == TenantUse::kRead && line.Get("tenant") == kPublicTenant;
+  return OpenSecurityFor(line, reads_public ? "" : line.Get("tenant"));
+}
+
+absl::StatusOr<std::unique_ptr<ClientSecurity>> OpenSecurityFor(const CommandLine& line,
+                                                                const std::string& tenant) {
   ClientSecurityConfig config;
   config.tls.ca = line.Get("tls-ca");
   config.tls.cert = line.Get("tls-cert");
@@ -207,20 +218,15 @@ absl::StatusOr<std::unique_ptr<ClientSecurity>> OpenSecurity(const CommandLine& 
     return UsageError(
         "--tls-name: without --tls-ca the call is plain text, and nobody's name is looked at");
   }
-  // Everybody may read what is public: a scope of it is not what the caller acts for.
-  const bool names_scope = line.Knows("adapter");
-  if (line.Knows("tenant") && line.Given("tenant") &&
-      (!names_scope || line.Get("tenant") != kPublicTenant)) {
-    config.tenant = line.Get("tenant");
-  }
+  config.tenant = tenant;
   absl::StatusOr<std::unique_ptr<ClientSecurity>> security =
       ClientSecurity::Open(config, "", nullptr);
   if (!security.ok()) return UsageError(security.status().message());
   return security;
 }
 
-NodeSession::NodeSession(const CommandLine& line, const std::string& target)
-    : security_(OpenSecurity(line)),
+NodeSession::NodeSession(const CommandLine& line, const std::string& target, TenantUse use)
+    : security_(OpenSecurity(line, use)),
       client_(
           [&] {
             ClientOptions options;

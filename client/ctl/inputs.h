@@ -10,6 +10,7 @@
 #include "client/cpp/cache_node_client.h"
 #include "client/ctl/command.h"
 #include "client/ctl/identity_json.h"
+#include "common/rpc/caller_identity.h"
 #include "common/security/client_security.h"
 
 namespace cairn::ctl {
@@ -48,17 +49,24 @@ absl::StatusOr<absl::Duration> ParseKeepTime(const CommandLine& line, absl::stri
 // "1,2,3", "0..63" (both ends), or a list of such. A usage error for anything else.
 absl::StatusOr<std::vector<uint32_t>> ParseTokens(const std::string& text);
 
-// --tls-ca, --tls-cert, --tls-key, --tls-name, --token-file: WithCommonFlags adds them to commands
-// that ask somebody. The tenant of --tenant, where it is given and not `public`, is acted for.
+// --tls-ca, --tls-cert, --tls-key, --tls-name, --token-file, --as: WithCommonFlags adds them to
+// commands that ask somebody. Acted for is the tenant of --as, else that of --tenant, where it is
+// given; but what only reads (`use`) needs not act for `public` to read that.
 std::vector<FlagSpec> SecurityFlags();
-absl::StatusOr<std::unique_ptr<ClientSecurity>> OpenSecurity(const CommandLine& line);
+absl::StatusOr<std::unique_ptr<ClientSecurity>> OpenSecurity(const CommandLine& line,
+                                                             TenantUse use = TenantUse::kWrite);
+// The same, acting for this tenant; empty: the caller's only one.
+absl::StatusOr<std::unique_ptr<ClientSecurity>> OpenSecurityFor(const CommandLine& line,
+                                                                const std::string& tenant);
 
 // A client of one node, and what it borrows.
 class NodeSession {
  public:
   // Of the node of --node.
-  explicit NodeSession(const CommandLine& line) : NodeSession(line, line.Get("node")) {}
-  NodeSession(const CommandLine& line, const std::string& target);
+  explicit NodeSession(const CommandLine& line, TenantUse use = TenantUse::kWrite)
+      : NodeSession(line, line.Get("node"), use) {}
+  NodeSession(const CommandLine& line, const std::string& target,
+              TenantUse use = TenantUse::kWrite);
   // Not OK when the flags about security are wrong; the client is of no use then.
   const absl::Status& status() const { return security_.status(); }
   CacheNodeClient& client() { return client_; }

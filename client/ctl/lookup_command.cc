@@ -29,7 +29,7 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   if (!input.ok()) return input.status();
   const absl::StatusOr<uint32_t> wait_ms = ParseNumber(line, "wait-ms", kWaitMsMax);
   if (!wait_ms.ok()) return wait_ms.status();
-  NodeSession node(line);
+  NodeSession node(line, TenantUse::kRead);
   if (!node.status().ok()) return node.status();
   const absl::StatusOr<Prompt> prompt = node->MakePrompt(*handle, input->Regions(), input->extras);
   if (!prompt.ok()) return prompt.status();

@@ -17,6 +17,7 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   if (!handle.ok()) return handle.status();
   return Print(line,
                {{"name", handle->name()},
+                {"tenant", handle->tenant()},
                 {"fingerprint_hex", ToHex(handle->fingerprint().view())},
                 {"block_tokens", handle->block_tokens()},
                 {"block_bytes", handle->block_bytes()}},

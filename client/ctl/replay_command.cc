@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/btree_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/ctl/command.h"
@@ -14,6 +15,9 @@
 #include "client/replay/generated_trace.h"
 #include "client/replay/open_trace.h"
 #include "client/replay/replay_runner.h"
+#include "common/base/hex.h"
+#include "common/rpc/caller_identity.h"
+#include "common/security/public_prefixes.h"
 
 namespace cairn::ctl {
 namespace {
@@ -44,6 +48,7 @@ absl::StatusOr<ReplayOptions> ReadOptions(const CommandLine& line) {
   status.Update(ParseCount(line, "block-tokens", &options.block_tokens));
   status.Update(ParseCount(line, "lru-blocks", &options.lru_blocks));
   status.Update(ParseCount(line, "requests", &options.requests_max));
+  status.Update(ParseCount(line, "public-tokens", &options.public_tokens));
   if (!status.ok()) return status;
   status = replay::ValidateReplayOptions(options);
   if (!status.ok()) return UsageError(status.message());
@@ -66,6 +71,7 @@ absl::Status Plan(const CommandLine& line, const ReplayOptions& options, TraceRe
   if (!name_space.ok()) return name_space.status();
   replay::CacheOracles oracles(name_space->block_tokens(), options.lru_blocks);
   uint64_t requests = 0;
+  absl::btree_set<BlockKey> prefixes;
   while (options.requests_max == 0 || requests < options.requests_max) {
     const absl::StatusOr<std::optional<replay::TraceRequest>> next = trace->Next();
     if (!next.ok()) return next.status();
@@ -73,8 +79,13 @@ absl::Status Plan(const CommandLine& line, const ReplayOptions& options, TraceRe
     const absl::Status status = oracles.Observe((*next)->prompt).status();
     if (!status.ok()) return status;
     ++requests;
+    if (options.public_tokens == 0 || prefixes.size() >= kPublicPrefixesMax) continue;
+    const absl::StatusOr<std::vector<BlockKey>> ends =
+        replay::PublicEndsOf(options, *name_space, **next);
+    if (!ends.ok()) return ends.status();
+    prefixes.insert(ends->begin(), ends->end());
   }
-  const nlohmann::ordered_json result = {
+  nlohmann::ordered_json result = {
       {"requests", requests},
       {"empty_requests", trace->empty_requests()},
       {"prompt_tokens", oracles.prompt_tokens()},
@@ -85,6 +96,9 @@ absl::Status Plan(const CommandLine& line, const ReplayOptions& options, TraceRe
       {"distinct_bytes", oracles.distinct_blocks() * name_space->block_bytes()},
       {"ideal_hit_blocks", oracles.ideal_hit_blocks()},
       {"lru_hit_blocks", oracles.lru_hit_blocks()}};
+  // As many as a node lists.
+  if (options.public_tokens > 0) result["public_prefixes"] = nlohmann::ordered_json::array();
+  for (const BlockKey& key : prefixes) result["public_prefixes"].push_back(ToHex(key.view()));
   return Print(line, result, streams.out);
 }
 
@@ -120,6 +134,12 @@ absl::StatusOr<ReplayReport> RunReplay(const CommandLine& line, const ReplayOpti
   node_options.credentials = (*security)->credentials();
   node_options.metadata = (*security)->metadata();
   NodeClients nodes(node_options, parts.parts());
+  const absl::StatusOr<std::unique_ptr<ClientSecurity>> public_security =
+      OpenSecurityFor(line, kPublicTenant);
+  if (!public_security.ok()) return public_security.status();
+  ClientOptions public_options = node_options;
+  public_options.metadata = (*public_security)->metadata();
+  NodeClients public_nodes(public_options, parts.parts());
   std::optional<RouterClient> router;
   if (!line.Given("node")) {
     RouterClientOptions router_options;
@@ -133,10 +153,12 @@ absl::StatusOr<ReplayReport> RunReplay(const CommandLine& line, const ReplayOpti
     router.emplace(router_options, parts.parts());
   }
   StoppableWait wait;
-  replay::ReplayRunner runner(
-      options,
-      {.router = router ? &*router : nullptr, .node_address = line.Get("node"), .nodes = &nodes},
-      &wait, streams.err);
+  replay::ReplayRunner runner(options,
+                              {.router = router ? &*router : nullptr,
+                               .node_address = line.Get("node"),
+                               .nodes = &nodes,
+                               .public_nodes = line.Given("publish") ? &public_nodes : nullptr},
+                              &wait, streams.err);
   absl::StatusOr<ReplayReport> report = runner.Run(trace);
   if (!report.ok()) return report;
   *verdict = Verdict(*report, runner.first_failure());
@@ -152,9 +174,13 @@ absl::Status CheckTogether(const CommandLine& line) {
   if (line.Given("trace") && line.Given("seed")) {
     return UsageError("--seed: of generated requests, and --trace gives those of a file");
   }
+  if (line.Given("publish") && !line.Given("public-tokens")) {
+    return UsageError("--publish: of no account without --public-tokens");
+  }
   if (!line.Given("plan")) return absl::OkStatus();
-  for (const char* flag : {"router", "node", "workers", "rate", "compute-tokens-per-second", "json",
-                           "tls-ca", "tls-cert", "tls-key", "tls-name", "token-file"}) {
+  for (const char* flag :
+       {"router", "node", "workers", "rate", "compute-tokens-per-second", "json", "tls-ca",
+        "tls-cert", "tls-key", "tls-name", "token-file", "as", "publish"}) {
     if (!line.Given(flag)) continue;
     return UsageError(absl::StrCat("--", flag, ": of no account with --plan, which asks none"));
   }
@@ -204,6 +230,9 @@ Command ReplayCommand() {
            {"router", "HOST:PORT", "127.0.0.1:7080", "the router to ask for each request"},
            {"node", "HOST:PORT", "", "one cache node, without a router"},
            {"tenant", "NAME", "public", "whose blocks they are"},
+           {"public-tokens", "N", "0",
+            "so many at the start of longer prompts are public; --plan prints the lines of a list"},
+           {"publish", "", "", "write what of them is missing, acting for the tenant public"},
            {"workers", "N", "16", "requests at once"},
            {"rate", "X", "0", "follow the trace's times, X times faster; 0: as fast as it goes"},
            {"compute-tokens-per-second", "X", "0",

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
+#include "client/cpp/reserve_call.h"
 #include "client/replay/cache_oracles.h"
 #include "client/replay/replay_cluster.h"
 #include "client/replay/replay_engine.h"
@@ -86,6 +87,15 @@ absl::StatusOr<NamespaceHandle> NamespaceOfReplay(const ReplayOptions& options,
                      " or ", (options.public_tokens / block_tokens + 1) * block_tokens));
   }
   return MakeReplayNamespace(block_tokens, options.block_bytes);
+}
+
+absl::StatusOr<std::vector<BlockKey>> PublicEndsOf(const ReplayOptions& options,
+                                                   const NamespaceHandle& name_space,
+                                                   const TraceRequest& request) {
+  OwnedPrompt owned;
+  MakePrompt(name_space, options, request, &owned);
+  if (!owned.prompt.ok()) return owned.prompt.status();
+  return cairn::PublicEndsOf(name_space, *owned.prompt);
 }
 
 // All that the threads of one replay share.

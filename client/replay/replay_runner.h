@@ -10,6 +10,7 @@
 #include <functional>
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -62,6 +63,12 @@ absl::Status ValidateReplayOptions(const ReplayOptions& options);
 // What the blocks of this trace are under these options.
 absl::StatusOr<NamespaceHandle> NamespaceOfReplay(const ReplayOptions& options,
                                                   const TraceReader& trace);
+
+// What a node's list of public prefixes is to hold, so that the request can be stored: none where
+// its prompt has no public region.
+absl::StatusOr<std::vector<BlockKey>> PublicEndsOf(const ReplayOptions& options,
+                                                   const NamespaceHandle& name_space,
+                                                   const TraceRequest& request);
 
 // Where a replay goes: a router, or one node. Borrowed.
 struct ReplayTarget {

@@ -35,10 +35,10 @@ class ClientTest : public ::testing::Test {
   }
 
   // A prompt of this many full blocks.
-  Prompt MakePrompt(size_t blocks) {
+  Prompt MakePrompt(size_t blocks, const std::string& tenant = "acme") {
     tokens_.resize(blocks * handle_->block_tokens());
     for (size_t i = 0; i < tokens_.size(); ++i) tokens_[i] = static_cast<uint32_t>(i);
-    const Region region{.scope = {"public", "", ""}, .tokens = tokens_, .external_ids = {}};
+    const Region region{.scope = {tenant, "", ""}, .tokens = tokens_, .external_ids = {}};
     absl::StatusOr<Prompt> prompt = client_->MakePrompt(*handle_, {&region, 1});
     CAIRN_CHECK_OK(prompt.status());
     return *std::move(prompt);

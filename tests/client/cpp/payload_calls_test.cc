@@ -1,6 +1,7 @@
 // Writes and reads through a fake node over real connections: cut streams, refusals, bent bytes.
 #include <gmock/gmock.h>
 
+#include "client/cpp/reserve_call.h"
 #include "common/rpc/retry_status.h"
 #include "tests/client/cpp/client_fixture.h"
 
@@ -9,6 +10,7 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 using Frames = testing::FakeNode::Frames;
@@ -54,12 +56,11 @@ TEST_F(PayloadCallsTest, PutReservesInStepsAndSkipsWhatIsThere) {
 
 TEST_F(PayloadCallsTest, SecondRegionNamesTheFirstOnesLastBlock) {
   std::vector<uint32_t> tokens(32, 7);
-  const Region regions[] = {{.scope = {"public", "", ""},
-                             .tokens = absl::MakeConstSpan(tokens).first(16),
-                             .external_ids = {}},
-                            {.scope = {"public", "lora@1", ""},
-                             .tokens = absl::MakeConstSpan(tokens),
-                             .external_ids = {}}};
+  const Region regions[] = {
+      {.scope = {"acme", "", ""},
+       .tokens = absl::MakeConstSpan(tokens).first(16),
+       .external_ids = {}},
+      {.scope = {"acme", "lora@1", ""}, .tokens = absl::MakeConstSpan(tokens), .external_ids = {}}};
   const absl::StatusOr<Prompt> prompt = client_->MakePrompt(*handle_, regions);
   ASSERT_TRUE(prompt.ok());
   ASSERT_TRUE(Put(*prompt, {.blocks_per_reserve_max = 1}).ok());
@@ -75,6 +76,24 @@ TEST_F(PayloadCallsTest, SecondRegionNamesTheFirstOnesLastBlock) {
   EXPECT_EQ(client_->Reserve(*handle_, *prompt, 0, 2).status().code(),
             absl::StatusCode::kInvalidArgument)
       << "across regions";
+}
+
+// A node that lists public prefixes wants the end of one in each reserve.
+TEST_F(PayloadCallsTest, PublicRegionsAreReservedWhole) {
+  const Prompt prompt = MakePrompt(4, "public");
+  ASSERT_TRUE(Put(prompt, {.blocks_per_reserve_max = 1})->complete());
+  ASSERT_THAT(node_->reserves(), SizeIs(1));
+  EXPECT_THAT(PublicEndsOf(*handle_, prompt), ElementsAre(prompt.keys().back()));
+  EXPECT_THAT(PublicEndsOf(*handle_, MakePrompt(4)), IsEmpty());
+}
+
+TEST_F(PayloadCallsTest, PutBeginsWhereItIsTold) {
+  const Prompt prompt = MakePrompt(4);
+  ASSERT_TRUE(Put(prompt, {.first_block = 3})->complete());
+  EXPECT_EQ(node_->reserves().at(0).parent_key(), prompt.keys()[2].view());
+  EXPECT_EQ(node_->blocks_present(), 1u);
+  EXPECT_EQ(Put(prompt, {.first_block = 4})->blocks_total, 0u);
+  EXPECT_EQ(Put(prompt, {.first_block = 5}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(PayloadCallsTest, ReserveRepeatsUnderTheSameIdAndAfterNoSpaceUnderANewOne) {
