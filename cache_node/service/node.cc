@@ -129,7 +129,9 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config, Disk
   if (quotas != nullptr) node->LimitTenants(std::move(quotas));
   node->file_metrics_.emplace(
       &node->metrics_, "cairn_node",
-      std::vector<const FileWatch*>{node->security_->files(), node->quota_watch_.get()});
+      std::vector<const FileWatch*>{
+          node->security_->files(), node->quota_watch_.get(),
+          node->public_watch_ == nullptr ? nullptr : node->public_watch_->files()});
   if (node->disk_threads_.has_value()) node->disk_threads_->Open();
   if (node->public_watch_ != nullptr) node->public_watch_->Start();
   if (absl::Status status = node->Listen(); !status.ok()) return status;
@@ -300,6 +302,7 @@ absl::Status Node::Listen() {
 }
 
 Node::~Node() {
+  file_metrics_.reset();  // A scrape may be under way until the metrics server is gone.
   quota_watch_ = nullptr;
   if (public_watch_ != nullptr) public_watch_->Stop();
   server_ = nullptr;  // Cancels and awaits all calls.

@@ -10,7 +10,8 @@ namespace cairn::node {
 PublicWatch::PublicWatch(std::unique_ptr<PublicPrefixFile> file, BlockStore* store,
                          Metrics* metrics, FileWatch::Log log)
     : scope_(std::move(file), store) {
-  watch_.emplace(std::vector<FileWatch::Poll>{[this] { return Poll(); }}, std::move(log));
+  watch_.emplace(std::vector<FileWatch::File>{{"public-prefix", [this] { return scope_.Poll(); }}},
+                 std::move(log));
   refused_ = metrics->AddCallback(
       CallbackKind::kCounter, "cairn_node_public_refused_total",
       "Reserves of the tenant public by who may not, or of what is not listed.",
@@ -19,16 +20,6 @@ PublicWatch::PublicWatch(std::unique_ptr<PublicPrefixFile> file, BlockStore* sto
       CallbackKind::kCounter, "cairn_node_public_removed_blocks_total",
       "Blocks of the tenant public that the list of prefixes no longer led to.",
       [this] { return static_cast<double>(scope_.removed_blocks()); });
-  read_errors_ = metrics->AddCallback(
-      CallbackKind::kCounter, "cairn_node_public_prefix_read_errors_total",
-      "Polls of the file of public prefixes that could not be taken over.",
-      [this] { return static_cast<double>(failed_polls_.load(std::memory_order_relaxed)); });
-}
-
-absl::Status PublicWatch::Poll() {
-  absl::Status status = scope_.Poll();
-  if (!status.ok()) failed_polls_.fetch_add(1, std::memory_order_relaxed);
-  return status;
 }
 
 void PublicWatch::Start() {

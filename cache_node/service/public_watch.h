@@ -4,12 +4,9 @@
 // Borrows the store and the metrics, which outlive it.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <memory>
 #include <optional>
 
-#include "absl/status/status.h"
 #include "cache_node/store/block_store.h"
 #include "cache_node/tenants/public_scope.h"
 #include "common/metrics/metrics.h"
@@ -29,16 +26,14 @@ class PublicWatch {
   void Stop() { watch_.reset(); }
 
   const PublicScope& scope() const { return scope_; }
+  // For what is counted of it. Null after Stop.
+  const FileWatch* files() const { return watch_.has_value() ? &*watch_ : nullptr; }
 
  private:
-  absl::Status Poll();
-
   PublicScope scope_;
-  std::atomic<uint64_t> failed_polls_{0};
   std::optional<FileWatch> watch_;
   CallbackMetric refused_;
   CallbackMetric removed_blocks_;
-  CallbackMetric read_errors_;
 };
 
 }  // namespace cairn::node

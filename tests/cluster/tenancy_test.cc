@@ -8,6 +8,7 @@
 #include "cairn/v1/router.pb.h"
 #include "client/cpp/block_mirror.h"
 #include "client/cpp/raw_call.h"
+#include "common/base/hex.h"
 #include "common/base/random_source.h"
 #include "common/rpc/channel_options.h"
 #include "common/security/rpc_rules.h"
@@ -277,7 +278,11 @@ TEST_F(TenancyTest, SpillAndRestart) {
 }
 
 TEST_F(TenancyTest, PublicIsReadByAllAndWrittenByWhoListsIt) {
-  ASSERT_NO_FATAL_FAILURE(StartNode());
+  const NamespaceHandle shape = *NamespaceHandle::Make("", NamespaceOf(SmallBlocks()));
+  const Region region{.scope = {"public", "", ""}, .tokens = tokens_, .external_ids = {}};
+  const Prompt listed = *Prompt::Make(Sha256BlockHasher(), shape, {&region, 1});
+  ReplaceFile(Path("prefixes"), ToHex(listed.keys().back().view()));
+  ASSERT_NO_FATAL_FAILURE(StartNode({absl::StrCat("--public-prefix-file=", Path("prefixes"))}));
   CacheNodeClient& publisher = **WithCertificate("publisher").node;
   ASSERT_NO_FATAL_FAILURE(Put(publisher));
   for (CacheNodeClient* reader : {&publisher, &Acme(), &Globex()}) {

@@ -117,6 +117,7 @@ class UpTest(unittest.TestCase):
         router, = self.calls_of("cairn-router ")
         self.assertIn("--node-tls-ca=", router)
         self.assertIn("/worker/key.pem", self.replay_call())
+        self.assertIn("--tenant demo", self.replay_call())
         self.assert_all_ended()
         self.assert_no_folder()
 

@@ -50,7 +50,7 @@ class PublicScopeTest : public NodeFixture {
     return TryReserve(ReserveRequestOf(prompt), &response);
   }
   bool Counts(const std::string& line) const {
-    return node_->metrics().Text().find(absl::StrCat("cairn_node_public_", line, "\n")) !=
+    return node_->metrics().Text().find(absl::StrCat("cairn_node_", line, "\n")) !=
            std::string::npos;
   }
 
@@ -70,7 +70,7 @@ TEST_F(PublicScopeTest, AReserveMustEndAListedPrefix) {
   EXPECT_TRUE(absl::IsPermissionDenied(TryReserve(longest))) << "goes on past the listed end";
   EXPECT_TRUE(absl::IsPermissionDenied(TryReserve(FirstOf(listed, 2))))
       << "nobody knows where it leads";
-  EXPECT_TRUE(Counts("refused_total 3"));
+  EXPECT_TRUE(Counts("public_refused_total 3"));
   Put(listed);
   EXPECT_EQ(Present(longest), 3u);
   // The rest of it, where a part is there.
@@ -89,7 +89,7 @@ TEST_F(PublicScopeTest, AReserveMustEndAListedPrefix) {
   v1::ReserveResponse response;
   EXPECT_TRUE(TryReserve(rest, &response).ok());
   EXPECT_EQ(response.answers(0).outcome(), v1::RESERVE_OUTCOME_RESERVED);
-  EXPECT_TRUE(Counts("refused_total 3"));
+  EXPECT_TRUE(Counts("public_refused_total 3"));
 }
 
 TEST_F(PublicScopeTest, AListedKeySaysNothingOfBlocksThatDoNotLeadToIt) {
@@ -114,11 +114,11 @@ TEST_F(PublicScopeTest, WhatLeavesTheListIsGoneAndABadListChangesNothing) {
   Put(leaves);
   const std::string token = Reserve(under_way);
   WriteList("# nothing\nnot a key\n");
-  while (Counts("prefix_read_errors_total 0")) {
+  while (Counts("file_read_errors_total{file=\"public-prefix\"} 0")) {
   }
   EXPECT_EQ(Present(leaves), 3u);
   WriteList(LineOf(stays));
-  while (!Counts("removed_blocks_total 5")) {
+  while (!Counts("public_removed_blocks_total 5")) {
   }
   EXPECT_EQ(Present(leaves), 0u);
   EXPECT_EQ(Present(stays), 2u);
