@@ -10,7 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/check.h"
+#include "common/base/hex.h"
 #include "common/security/access_table.h"
+#include "common/security/public_prefixes.h"
 #include "common/security/text_lines.h"
 #include "common/security/token_table.h"
 
@@ -64,6 +66,23 @@ bool RunTokens(absl::string_view text) {
   return true;
 }
 
+bool RunPublicPrefixes(absl::string_view text) {
+  const absl::StatusOr<PublicPrefixes> prefixes = PublicPrefixes::Parse(text, "file");
+  if (!prefixes.ok()) {
+    CheckRefusal(prefixes.status());
+    return false;
+  }
+  size_t lines = 0;
+  const absl::Status again = ForEachLine(text, "file", [&](absl::string_view line) {
+    ++lines;
+    CAIRN_CHECK(prefixes->EndsWith(*BlockKey::FromBytes(*FromHex(line))));
+    return absl::OkStatus();
+  });
+  CAIRN_CHECK_OK(again);
+  CAIRN_CHECK(lines == prefixes->last_keys().size() && lines <= kPublicPrefixesMax);
+  return true;
+}
+
 }  // namespace
 
 std::string SecurityFuzzInput(SecurityFile file, absl::string_view text) {
@@ -71,7 +90,15 @@ std::string SecurityFuzzInput(SecurityFile file, absl::string_view text) {
 }
 
 bool ParsesAsSecurityFile(SecurityFile file, absl::string_view text) {
-  return file == SecurityFile::kAccess ? RunAccess(text) : RunTokens(text);
+  switch (file) {
+    case SecurityFile::kAccess:
+      return RunAccess(text);
+    case SecurityFile::kTokens:
+      return RunTokens(text);
+    case SecurityFile::kPublicPrefixes:
+      return RunPublicPrefixes(text);
+  }
+  return false;
 }
 
 }  // namespace cairn::testing
@@ -83,6 +110,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::unique_ptr<char[]> text(new char[size - 1]);
   std::copy(data + 1, data + size, text.get());
   cairn::testing::ParsesAsSecurityFile(
-      data[0] % 2 == 0 ? SecurityFile::kAccess : SecurityFile::kTokens, {text.get(), size - 1});
+      static_cast<SecurityFile>(data[0] % cairn::testing::kSecurityFiles), {text.get(), size - 1});
   return 0;
 }

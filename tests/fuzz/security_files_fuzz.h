@@ -1,5 +1,5 @@
-// One fuzz input for the files that say who may call: byte 0 chooses access or token file, the rest
-// is its text.
+// One fuzz input for the files that say who may call, and what all share: byte 0 chooses access
+// file, token file or list of public prefixes, the rest is its text.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace cairn::testing {
 
-enum class SecurityFile : uint8_t { kAccess, kTokens };
+enum class SecurityFile : uint8_t { kAccess, kTokens, kPublicPrefixes };
+
+inline constexpr int kSecurityFiles = 3;
 
 std::string SecurityFuzzInput(SecurityFile file, absl::string_view text);
 // Whether the text parses; the promises are held against it either way.

@@ -11,6 +11,8 @@ constexpr char kAccess[] =
 constexpr char kTokens[] =
     "a 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
     "b FF112233445566778899aabbccddeeff00112233445566778899aabbccddeeff # old\n";
+constexpr char kPublicPrefixes[] =
+    "# shared\n9f3c51a07be2441d8a60f2c9d4e7b813  # a prompt\n0F3C51A07BE2441D8A60F2C9D4E7B813\n";
 constexpr int kChanges = 20'000;
 
 void FuzzOnce(const std::string& input) {
@@ -21,14 +23,18 @@ TEST(SecurityFilesFuzz, SoundFilesParse) {
   EXPECT_TRUE(ParsesAsSecurityFile(SecurityFile::kAccess, kAccess));
   EXPECT_TRUE(ParsesAsSecurityFile(SecurityFile::kTokens, kTokens));
   EXPECT_TRUE(ParsesAsSecurityFile(SecurityFile::kAccess, ""));
+  EXPECT_TRUE(ParsesAsSecurityFile(SecurityFile::kPublicPrefixes, kPublicPrefixes));
+  EXPECT_FALSE(ParsesAsSecurityFile(SecurityFile::kPublicPrefixes, kTokens));
   EXPECT_FALSE(ParsesAsSecurityFile(SecurityFile::kAccess, kTokens));
   EXPECT_FALSE(ParsesAsSecurityFile(SecurityFile::kTokens, kAccess));
 }
 
 TEST(SecurityFilesFuzz, ChangedFilesBreakNoPromise) {
   SeededRandom random(1);
-  for (const auto& [file, text] : {std::pair{SecurityFile::kAccess, std::string(kAccess)},
-                                   std::pair{SecurityFile::kTokens, std::string(kTokens)}}) {
+  for (const auto& [file, text] :
+       {std::pair{SecurityFile::kAccess, std::string(kAccess)},
+        std::pair{SecurityFile::kTokens, std::string(kTokens)},
+        std::pair{SecurityFile::kPublicPrefixes, std::string(kPublicPrefixes)}}) {
     for (int i = 0; i < kChanges; ++i) {
       std::string changed = text;
       uint8_t dice[6];

@@ -126,6 +126,14 @@ TEST_F(PublicTest, WhatIsJustBeingWrittenGoesToo) {
   EXPECT_EQ(t_.Present(prompt), 0u);
 }
 
+TEST_F(PublicTest, LeasesOnWhatGoesAreRevoked) {
+  const TestPrompt prompt = PutPublic(1, 2);
+  const LeaseId lease = *t_.Lease(prompt).lease;
+  ASSERT_TRUE(t_.Pin("public", prompt.keys[0], lease));
+  EXPECT_EQ(Keep({}), 2u);
+  EXPECT_FALSE(t_.Pin("public", prompt.keys[0], lease));
+}
+
 TEST_F(PublicTest, MoreThanOneBatchGoes) {
   TestStore t({.pool_bytes = 16 * 4096 * 32});
   t.Register(TestStore::Shape(256), "public");
