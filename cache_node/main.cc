@@ -10,6 +10,7 @@
 #include "cache_node/service/node_flags.h"
 #include "common/server/allocator.h"
 #include "common/server/exit_deadline.h"
+#include "common/server/line_log.h"
 #include "common/server/program.h"
 #include "common/server/shutdown_signal.h"
 #include "common/server/thread_priority.h"
@@ -18,11 +19,6 @@ namespace {
 
 // Beyond the grace of the drain: for what cannot be interrupted, as a write to disk.
 constexpr absl::Duration kStopWithin = absl::Seconds(10);
-
-// One write a line: lines of several threads do not mix.
-void PrintLine(absl::string_view line) {
-  std::fputs(absl::StrCat("cairn-node: ", line, "\n").c_str(), stderr);
-}
 
 }  // namespace
 
@@ -39,7 +35,8 @@ int main(int argc, char** argv) {
 
   cairn::ShutdownSignal shutdown;
   const cairn::node::NodeConfig config = cairn::node::ConfigFromFlags();
-  absl::StatusOr<std::unique_ptr<Node>> node = Node::Start(config, nullptr, PrintLine);
+  absl::StatusOr<std::unique_ptr<Node>> node =
+      Node::Start(config, nullptr, cairn::StderrLog(info.name));
   if (!node.ok()) {
     std::fprintf(stderr, "cairn-node: %s\n", std::string(node.status().message()).c_str());
     return cairn::kExitFailure;

@@ -8,20 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/server/allocator.h"
+#include "common/server/line_log.h"
 #include "common/server/program.h"
 #include "common/server/shutdown_signal.h"
 #include "common/server/thread_priority.h"
 #include "router/service/router.h"
 #include "router/service/router_flags.h"
-
-namespace {
-
-// One write a line: lines of several threads do not mix.
-void PrintLine(absl::string_view line) {
-  std::fputs(absl::StrCat("cairn-router: ", line, "\n").c_str(), stderr);
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
   using cairn::router::Router;
@@ -34,17 +26,18 @@ int main(int argc, char** argv) {
       info, argc, argv, [] { return cairn::router::ConfigFromFlags().Validate(); });
   if (exit.has_value()) return *exit;
 
+  const cairn::LineLog log = cairn::StderrLog(info.name);
   cairn::ShutdownSignal shutdown;
   const cairn::router::RouterConfig config = cairn::router::ConfigFromFlags();
-  const absl::StatusOr<std::unique_ptr<Router>> router = Router::Start(config, PrintLine);
+  const absl::StatusOr<std::unique_ptr<Router>> router = Router::Start(config, log);
   if (!router.ok()) {
-    PrintLine(router.status().message());
+    log(router.status().message());
     return cairn::kExitFailure;
   }
   std::fprintf(stderr, "%s\n", config.Memory().Table().c_str());
-  PrintLine(absl::StrCat("serving on ", absl::StrJoin((*router)->addresses(), ", ")));
+  log(absl::StrCat("serving on ", absl::StrJoin((*router)->addresses(), ", ")));
   shutdown.Wait();
-  PrintLine("draining");
+  log("draining");
   (*router)->Drain();
   return cairn::kExitOk;
 }

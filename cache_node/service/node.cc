@@ -1,8 +1,5 @@
 #include "cache_node/service/node.h"
 
-#include <grpc/grpc.h>
-#include <grpcpp/resource_quota.h>
-
 #include <cstring>
 #include <utility>
 
@@ -23,19 +20,6 @@ constexpr uint64_t kKeptDenominator = 4;
 
 // Longest that gRPC keeps sent bytes after its server is gone.
 constexpr absl::Duration kPinsReleasedWithin = absl::Seconds(10);
-
-// When its last user goes, gRPC 1.51 joins a thread that may sleep ten seconds in a poll: so it
-// never learns of the last one.
-void KeepGrpc() {
-  static const bool kept = [] {
-    grpc_init();
-    return true;
-  }();
-  CAIRN_CHECK(kept);
-}
-
-// Reflection is the only synchronous service: each of its open streams holds a thread.
-constexpr int kSyncThreadsMax = 8;
 
 // Of calls, and of removals.
 constexpr uint64_t kExecutors = 2;
@@ -284,15 +268,10 @@ absl::Status Node::Listen() {
   options.insecure_anywhere = config_.security.insecure_anywhere;
   options.services = {RpcServer::Named<v1::CacheNode>(&service_)};
   options.generic = &generic_;
-  options.configure = [this](grpc::ServerBuilder& builder) {
-    ApplyServerOptions({}, &builder);
-    // Without it each connection keeps up to 2 MiB of read buffer after a burst (measured: 1,000
-    // writers held 1.8 GB); near the quota gRPC takes idle buffers back.
-    grpc::ResourceQuota quota("cairn-node");
-    quota.Resize(TransportBytesOf(config_).bytes());
-    quota.SetMaxThreads(kSyncThreadsMax);
-    builder.SetResourceQuota(quota);
-  };
+  // Without it each connection keeps up to 2 MiB of read buffer after a burst (measured: 1,000
+  // writers held 1.8 GB); near the quota gRPC takes idle buffers back.
+  options.transport_bytes = TransportBytesOf(config_).bytes();
+  options.configure = [](grpc::ServerBuilder& builder) { ApplyServerOptions({}, &builder); };
   absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(std::move(options));
   if (!server.ok()) return server.status();
   server_ = *std::move(server);

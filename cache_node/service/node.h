@@ -49,6 +49,7 @@
 #include "common/security/file_watch_metrics.h"
 #include "common/security/server_security.h"
 #include "common/server/executor.h"
+#include "common/server/line_log.h"
 #include "common/server/metrics_server.h"
 #include "common/server/periodic_thread.h"
 #include "common/server/rpc_server.h"
@@ -66,7 +67,7 @@ class Node {
   static constexpr absl::Duration kCutGrace = absl::Milliseconds(500);
 
   // Gets lines for people, audit lines (audit.h) among them; called on several threads.
-  using Log = std::function<void(absl::string_view line)>;
+  using Log = LineLog;
 
   // Validates, checks memory, reads what says who may call, opens the disk tier, takes the pool,
   // listens. `disk`, where it is given, is used in place of the tier in config.disk.dir, and

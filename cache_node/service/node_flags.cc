@@ -1,22 +1,10 @@
 #include "cache_node/service/node_flags.h"
 
 #include "absl/flags/flag.h"
+#include "common/security/server_security_flags.h"
 
 ABSL_FLAG(std::vector<std::string>, listen, {"127.0.0.1:7070"},
           "Addresses to serve gRPC on: host:port, [v6]:port or unix:/path, comma-separated.");
-ABSL_FLAG(bool, insecure, false, "Serve plain text; loopback only.");
-ABSL_FLAG(
-    bool, insecure_anywhere, false,
-    "Insist on plain text on addresses that others reach: gRPC with --insecure, and /metrics.");
-ABSL_FLAG(std::string, tls_cert, "",
-          "Own certificate, PEM, with those between it and the CA; re-read when it changes.");
-ABSL_FLAG(std::string, tls_key, "", "Private key of --tls-cert, PEM, without a password.");
-ABSL_FLAG(std::string, tls_ca, "",
-          "CA of client certificates, PEM; with it every client must have one.");
-ABSL_FLAG(bool, tls_client_optional, false,
-          "Clients without a certificate may prove who they are by a token.");
-ABSL_FLAG(std::string, token_file, "",
-          "Bearer tokens that are good, a line each: name and SHA-256 in hex; re-read.");
 ABSL_FLAG(std::string, quota_file, "",
           "File of what each tenant may take of this node, re-read: a line a tenant or * for the "
           "rest, with host=, host-kept=, disk=, leased=, reserved=, pinned= (sizes), requests=, "
@@ -26,9 +14,6 @@ ABSL_FLAG(
     std::string, public_prefix_file, "",
     "Prefixes that may be kept for all tenants (tenant public), re-read: a line each, the key "
     "of its last block. Empty: none; with --insecure all.");
-ABSL_FLAG(std::string, access_file, "",
-          "Who may call, a line each: identity, roles, tenants; re-read. Required with "
-          "certificates or tokens.");
 ABSL_FLAG(std::string, metrics_listen, "127.0.0.1:7071",
           "Address of /metrics over HTTP; empty serves none.");
 ABSL_FLAG(std::string, node_id, "", "Name of this node, unique in the fleet. Required.");
@@ -118,26 +103,13 @@ DiskConfig DiskConfigFromFlags() {
   return config;
 }
 
-ServerSecurityConfig SecurityFromFlags() {
-  ServerSecurityConfig config;
-  config.insecure = absl::GetFlag(FLAGS_insecure);
-  config.insecure_anywhere = absl::GetFlag(FLAGS_insecure_anywhere);
-  config.tls.cert = absl::GetFlag(FLAGS_tls_cert);
-  config.tls.key = absl::GetFlag(FLAGS_tls_key);
-  config.tls.ca = absl::GetFlag(FLAGS_tls_ca);
-  config.tls_client_optional = absl::GetFlag(FLAGS_tls_client_optional);
-  config.token_file = absl::GetFlag(FLAGS_token_file);
-  config.access_file = absl::GetFlag(FLAGS_access_file);
-  return config;
-}
-
 }  // namespace
 
 NodeConfig ConfigFromFlags() {
   const auto ms = [](int count) { return absl::Milliseconds(count); };
   NodeConfig config;
   config.listen = absl::GetFlag(FLAGS_listen);
-  config.security = SecurityFromFlags();
+  config.security = ServerSecurityFromFlags();
   config.metrics_listen = absl::GetFlag(FLAGS_metrics_listen);
   config.node_id = absl::GetFlag(FLAGS_node_id);
   config.quota_file = absl::GetFlag(FLAGS_quota_file);

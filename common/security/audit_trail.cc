@@ -8,7 +8,7 @@
 
 namespace cairn {
 
-AuditTrail::AuditTrail(AuditLog log, const Clock* clock)
+AuditTrail::AuditTrail(LineLog log, const Clock* clock)
     : log_(std::move(log)), clock_(clock), filled_(clock->SteadyNow()) {}
 
 void AuditTrail::Add(absl::string_view method, const absl::StatusOr<Caller>& caller,

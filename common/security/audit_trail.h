@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -17,11 +16,9 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/rpc/caller_identity.h"
+#include "common/server/line_log.h"
 
 namespace cairn {
-
-// Gets lines; called on several threads.
-using AuditLog = std::function<void(absl::string_view line)>;
 
 class AuditTrail {
  public:
@@ -30,7 +27,7 @@ class AuditTrail {
   static constexpr double kRefusedPerSecond = 10;
 
   // `log` may be null.
-  AuditTrail(AuditLog log, const Clock* clock);
+  AuditTrail(LineLog log, const Clock* clock);
 
   // As AuditLine (audit.h); nothing for a method that leaves no lines.
   void Add(absl::string_view method, const absl::StatusOr<Caller>& caller, absl::string_view about,
@@ -43,7 +40,7 @@ class AuditTrail {
   // Whether one more line of a refused caller goes; `missed`: how many did not since the last.
   bool TakeRefused(uint64_t* missed) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const AuditLog log_;
+  const LineLog log_;
   const Clock* const clock_;
   mutable absl::Mutex mutex_;
   double refused_left_ ABSL_GUARDED_BY(mutex_) = kRefusedBurst;

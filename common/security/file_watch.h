@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/server/line_log.h"
 #include "common/server/periodic_thread.h"
 
 namespace cairn {
@@ -22,8 +23,8 @@ namespace cairn {
 class FileWatch {
  public:
   using Poll = std::function<absl::Status()>;
-  // Gets lines for people; called on the thread.
-  using Log = std::function<void(absl::string_view line)>;
+  // Called on the thread.
+  using Log = LineLog;
 
   // What is looked at, by a name for people; good when the watch is made.
   struct File {

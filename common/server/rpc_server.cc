@@ -1,5 +1,7 @@
 #include "common/server/rpc_server.h"
 
+#include <grpc/grpc.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -59,6 +61,14 @@ absl::StatusOr<std::vector<ListenAddress>> ParseAddresses(const RpcServer::Optio
 
 }  // namespace
 
+void KeepGrpc() {
+  static const bool kept = [] {
+    grpc_init();
+    return true;
+  }();
+  CAIRN_CHECK(kept);
+}
+
 absl::Status RpcServer::Validate(const Options& options) {
   return ParseAddresses(options).status();
 }
@@ -91,6 +101,7 @@ absl::Status RpcServer::Listen() {
   grpc::ServerBuilder builder;
   grpc::ResourceQuota quota(absl::StrJoin(options_.listen_addresses, ","));
   quota.SetMaxThreads(kSyncThreadsMax);
+  if (options_.transport_bytes > 0) quota.Resize(options_.transport_bytes);
   builder.SetResourceQuota(quota);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
   // Or a second process on the same port would silently share the calls.

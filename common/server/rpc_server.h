@@ -8,6 +8,7 @@
 // on synchronous threads here, which are few and bounded.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,6 +25,10 @@ class CallbackGenericService;
 }
 
 namespace cairn {
+
+// When its last user goes, gRPC 1.51 joins a thread that may sleep ten seconds in a poll: after
+// this it never learns of the last one. Before a program's, or a test's, first use of gRPC.
+void KeepGrpc();
 
 class RpcServer {
  public:
@@ -51,6 +56,8 @@ class RpcServer {
     std::vector<std::string> other_service_names;
     // Gets the calls of all methods that no service takes; or null.
     grpc::CallbackGenericService* generic = nullptr;
+    // Of gRPC's own buffers, near which it takes idle ones back; 0: no bound.
+    uint64_t transport_bytes = 0;
     // Sets message bounds and channel arguments; or null.
     std::function<void(grpc::ServerBuilder&)> configure;
   };

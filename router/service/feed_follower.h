@@ -23,6 +23,7 @@
 #include "common/base/random_source.h"
 #include "common/rpc/channel_options.h"
 #include "common/security/call_metadata.h"
+#include "common/server/line_log.h"
 #include "common/server/wake_event.h"
 #include "router/core/router_core.h"
 #include "router/ids.h"
@@ -54,7 +55,7 @@ class FeedFollower {
     RandomSource* random = nullptr;
     // Gets a line for people when a feed begins, or ends for another reason than the last one; or
     // null. Called on the follower's thread, with no lock held.
-    std::function<void(absl::string_view)> log;
+    LineLog log;
   };
 
   // What became of it so far.

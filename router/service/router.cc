@@ -1,8 +1,5 @@
 #include "router/service/router.h"
 
-#include <grpc/grpc.h>
-#include <grpcpp/resource_quota.h>
-
 #include <utility>
 
 #include "common/base/check.h"
@@ -12,19 +9,6 @@
 
 namespace cairn::router {
 namespace {
-
-// When its last user goes, gRPC 1.51 joins a thread that may sleep ten seconds in a poll: so it
-// never learns of the last one.
-void KeepGrpc() {
-  static const bool kept = [] {
-    grpc_init();
-    return true;
-  }();
-  CAIRN_CHECK(kept);
-}
-
-// Reflection is the only synchronous service: each of its open streams holds a thread.
-constexpr int kSyncThreadsMax = 8;
 
 std::unique_ptr<RouterCore> MakeCore(const RouterConfig& config, const Clock* clock,
                                      RandomSource* random) {
@@ -93,13 +77,8 @@ absl::Status Router::Listen() {
   options.insecure = config_.security.insecure;
   options.insecure_anywhere = config_.security.insecure_anywhere;
   options.services = {RpcServer::Named<v1::Router>(&service_)};
-  options.configure = [this](grpc::ServerBuilder& builder) {
-    ApplyServerOptions({}, &builder);
-    grpc::ResourceQuota quota("cairn-router");
-    quota.Resize(config_.TransportBytes().bytes());
-    quota.SetMaxThreads(kSyncThreadsMax);
-    builder.SetResourceQuota(quota);
-  };
+  options.transport_bytes = config_.TransportBytes().bytes();
+  options.configure = [](grpc::ServerBuilder& builder) { ApplyServerOptions({}, &builder); };
   absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(std::move(options));
   if (!server.ok()) return server.status();
   server_ = *std::move(server);

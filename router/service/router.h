@@ -25,6 +25,7 @@
 #include "common/metrics/metrics.h"
 #include "common/rpc/caller_resolver.h"
 #include "common/security/file_watch_metrics.h"
+#include "common/server/line_log.h"
 #include "common/server/metrics_server.h"
 #include "common/server/periodic_thread.h"
 #include "common/server/rpc_server.h"
@@ -42,7 +43,7 @@ class Router {
   static constexpr absl::Duration kTick = absl::Milliseconds(20);
 
   // Gets lines for people about feeds that begin and end; called on several threads.
-  using Log = std::function<void(absl::string_view line)>;
+  using Log = LineLog;
 
   // Validates, checks memory, reads what says who may call, listens, follows the nodes. `log` may
   // be null.

@@ -1,25 +1,10 @@
 #include "router/service/router_flags.h"
 
 #include "absl/flags/flag.h"
+#include "common/security/server_security_flags.h"
 
 ABSL_FLAG(std::vector<std::string>, listen, {"127.0.0.1:7080"},
           "Addresses to serve gRPC on: host:port, [v6]:port or unix:/path, comma-separated.");
-ABSL_FLAG(bool, insecure, false, "Serve plain text; loopback only.");
-ABSL_FLAG(
-    bool, insecure_anywhere, false,
-    "Insist on plain text on addresses that others reach: gRPC with --insecure, and /metrics.");
-ABSL_FLAG(std::string, tls_cert, "",
-          "Own certificate, PEM, with those between it and the CA; re-read when it changes.");
-ABSL_FLAG(std::string, tls_key, "", "Private key of --tls-cert, PEM, without a password.");
-ABSL_FLAG(std::string, tls_ca, "",
-          "CA of client certificates, PEM; with it every client must have one.");
-ABSL_FLAG(bool, tls_client_optional, false,
-          "Clients without a certificate may prove who they are by a token.");
-ABSL_FLAG(std::string, token_file, "",
-          "Bearer tokens that are good, a line each: name and SHA-256 in hex; re-read.");
-ABSL_FLAG(std::string, access_file, "",
-          "Who may call, a line each: identity, roles, tenants; re-read. Required with "
-          "certificates or tokens.");
 ABSL_FLAG(std::string, metrics_listen, "127.0.0.1:7081",
           "Address of /metrics over HTTP; empty serves none.");
 ABSL_FLAG(std::vector<std::string>, nodes, {},
@@ -75,28 +60,12 @@ ABSL_FLAG(int, namespaces_max, 4'096, "Namespaces that the nodes may name, with 
 ABSL_FLAG(int, drain_grace_ms, 2'000, "Time that open calls get after SIGTERM.");
 
 namespace cairn::router {
-namespace {
-
-ServerSecurityConfig SecurityFromFlags() {
-  ServerSecurityConfig config;
-  config.insecure = absl::GetFlag(FLAGS_insecure);
-  config.insecure_anywhere = absl::GetFlag(FLAGS_insecure_anywhere);
-  config.tls.cert = absl::GetFlag(FLAGS_tls_cert);
-  config.tls.key = absl::GetFlag(FLAGS_tls_key);
-  config.tls.ca = absl::GetFlag(FLAGS_tls_ca);
-  config.tls_client_optional = absl::GetFlag(FLAGS_tls_client_optional);
-  config.token_file = absl::GetFlag(FLAGS_token_file);
-  config.access_file = absl::GetFlag(FLAGS_access_file);
-  return config;
-}
-
-}  // namespace
 
 RouterConfig ConfigFromFlags() {
   const auto ms = [](int count) { return absl::Milliseconds(count); };
   RouterConfig config;
   config.listen = absl::GetFlag(FLAGS_listen);
-  config.security = SecurityFromFlags();
+  config.security = ServerSecurityFromFlags();
   config.node_security.tls.ca = absl::GetFlag(FLAGS_node_tls_ca);
   config.node_security.tls.cert = absl::GetFlag(FLAGS_node_tls_cert);
   config.node_security.tls.key = absl::GetFlag(FLAGS_node_tls_key);
