@@ -46,6 +46,7 @@
 
 namespace cairn::node {
 
+class LookupOperation;
 struct StoreState;  // Everything under the lock; store_state.h.
 struct ParentId;    // block_families.h.
 
@@ -295,6 +296,8 @@ class BlockStore {
   template <typename Sweep>
   absl::StatusOr<RemovedBlocks> RunSweep(Sweep sweep);
 
+  // What is left to do of a lookup that is a request.
+  void FinishRequest(LookupOperation* lookup);
   void Unpin(BlockEntry* entry);
   void DropClaim(WriteClaim& claim);
   // Until there are none, in sections of their own.

@@ -19,6 +19,7 @@ LookupAnswer BlockStore::Lookup(absl::string_view tenant, const Fingerprint& fin
   LookupOperation lookup(tenant, fingerprint, query);
   if (query.lease.has_value()) {
     RunSeeking(&lookup, &LookupOperation::StepHold);
+    FinishRequest(&lookup);
     RunChores();
     return lookup.Finish(counters_);
   }
@@ -35,7 +36,13 @@ LookupAnswer BlockStore::Lookup(absl::string_view tenant, const Fingerprint& fin
   if (query.touch) {
     RunSteps([&lookup](StoreState* state, absl::Time) { return lookup.StepTouch(state); });
   }
+  FinishRequest(&lookup);
   return lookup.Finish(counters_);
+}
+
+void BlockStore::FinishRequest(LookupOperation* lookup) {
+  if (!lookup->IsRequest()) return;
+  RunSteps([lookup](StoreState* state, absl::Time) { return lookup->StepSeen(state); });
 }
 
 absl::StatusOr<LeaseStatus> BlockStore::GetLease(absl::string_view tenant,

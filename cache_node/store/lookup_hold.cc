@@ -108,15 +108,15 @@ SpaceSeeker::Verdict LookupOperation::StartLoad(StoreState* state, DiskHandle ha
   }
   const uint64_t index_bytes = BlockEntry::IndexBytes(record_->map, traits.tokens) +
                                scope.scope->adapter.size() + scope.scope->salt.size();
+  // A request asks for it now, and the disk keeps it: it needs its room for as long as it is read.
   SlotRef slot;
-  const SpaceSeeker::Verdict verdict = seeker_.Seek(state, space, index_bytes, &slot);
+  const SpaceSeeker::Verdict verdict = seeker_.Seek(state, space, nullptr, index_bytes, &slot);
   if (verdict != SpaceSeeker::Verdict::kSlot) {
     state->ledger.EndReserve(slot_class.tenant, slot_class.slot_bytes);
     state->slots.DropIfUnused(slot_class);
     return verdict;
   }
-  if (load_ == 0) load_ = state->NextStamp();
-  *loading = state->AddLoading(handle, space, slot, load_, now);
+  *loading = state->AddLoading(handle, space, slot, Request(state), now);
   return verdict;
 }
 

@@ -1,6 +1,7 @@
 #include "cache_node/store/lookup_operation.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/base/check.h"
 
@@ -161,8 +162,7 @@ bool LookupOperation::Step(const StoreState& state, absl::Time now) {
 }
 
 bool LookupOperation::StepTouch(StoreState* state) {
-  if (touch_ == 0) {
-    touch_ = state->NextStamp();
+  if (!std::exchange(touching_, true)) {
     prompt_ = 0;
     block_ = answer_.prompts.empty() ? 0 : answer_.prompts[0].present;
   }
@@ -182,7 +182,7 @@ bool LookupOperation::StepTouch(StoreState* state) {
         break;
       }
       if (entry == nullptr || entry->life != BlockEntry::Life::kPresent) continue;
-      state->Used(entry, touch_);
+      state->Used(entry, Request(state));
       break;
     }
   }

@@ -33,6 +33,9 @@ class LookupOperation {
   bool wants_loads() const { return wants_loads_; }
   // After Step is done.
   bool StepTouch(StoreState* state);
+  // After all of these, of a lookup that is a request: policies are told what it missed.
+  bool StepSeen(StoreState* state);
+  bool IsRequest() const { return query_.counted && (query_.lease.has_value() || query_.touch); }
 
   // After the last step.
   LookupAnswer Finish(StoreCounters* counters);
@@ -60,6 +63,9 @@ class LookupOperation {
                absl::Time now, Found* found, std::optional<BlockAnswer>* lesser);
   bool TokensDiffer(const BlockEntry& entry) const;
   void Advance(const Found& found);
+  void SeePrompt(const StoreState& state);
+  // The stamp of all that it does.
+  UseStamp Request(StoreState* state);
   bool AtEnd() const { return prompt_ == query_.prompts.size(); }
   PromptAnswer& answer_of_prompt() { return answer_.prompts[prompt_]; }
 
@@ -93,15 +99,18 @@ class LookupOperation {
   bool reachable_ = true;    // or being loaded,
   bool granted_ = true;      // and leased.
   bool wants_loads_ = false;
-  bool holding_ = false;        // StepHold has begun.
+  bool holding_ = false;        // StepHold has begun,
+  bool touching_ = false;       // StepTouch too,
+  bool seeing_ = false;         // StepSeen too.
   BlockEntry* held_ = nullptr;  // The parent of a block to be loaded, while space is looked for.
   SpaceSeeker seeker_;
   std::optional<LeaseId> lease_;
   bool lease_refused_ = false;
   absl::flat_hash_set<BlockKey> resumed_;  // Granted again, of a lease that is resumed.
   std::optional<size_t> untrimmed_;        // Links of that lease that are still to be looked at.
-  UseStamp touch_ = 0;
-  UseStamp load_ = 0;
+  UseStamp request_ = 0;
+  uint32_t host_hits_ = 0;    // Of the prompt at the cursor of StepSeen,
+  uint32_t first_depth_ = 0;  // and the depth of its first block.
   uint64_t collisions_ = 0;
   uint64_t disk_hits_ = 0;
 };

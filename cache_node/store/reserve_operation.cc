@@ -195,6 +195,7 @@ ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::
 
   prompt_blocks_ = parent.depth + static_cast<uint32_t>(query_.keys.size() - next_);
   if (!prompt_hits_.has_value()) prompt_hits_ = parent.depth;
+  if (request_ == 0) request_ = state->BeginReserve();
 
   const uint64_t bytes = record_->map.block_bytes();
   const SlotClass slot_class{.tenant = tenant_index_, .slot_bytes = bytes};
@@ -210,9 +211,9 @@ ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::
                                            .priority = query_.retention.priority,
                                            .prompt_blocks = prompt_blocks_,
                                            .prompt_hits = *prompt_hits_};
-  if (!space->policy->Admits(traits, state->stamp, nullptr)) {
+  if (!space->policy->Admits(traits, request_, nullptr)) {
     state->slots.DropIfUnused(slot_class);
-    return Refuse(ReserveOutcome::kDeclined);
+    return Decline(state);
   }
   const bool token_fits = token_.has_value() || MakeTokenRoom(state);
   if (!token_fits || !state->ledger.TryReserve(tenant_index_, bytes)) {
@@ -224,7 +225,7 @@ ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::
     return Refuse(ReserveOutcome::kQuota);
   }
   SlotRef slot;
-  const Verdict verdict = TakeSpace(state, space, &slot);
+  const Verdict verdict = TakeSpace(state, space, traits, &slot);
   if (verdict != Verdict::kNext) {
     state->ledger.EndReserve(tenant_index_, bytes);
     state->slots.DropIfUnused(slot_class);
@@ -252,13 +253,21 @@ ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::
   return Verdict::kNext;
 }
 
+ReserveOperation::Verdict ReserveOperation::Decline(StoreState* state) {
+  state->counters->declined_newcomers.fetch_add(1, std::memory_order_relaxed);
+  return Refuse(ReserveOutcome::kDeclined);
+}
+
 ReserveOperation::Verdict ReserveOperation::TakeSpace(StoreState* state, ClassSpace* space,
+                                                      const EvictionPolicy::BlockTraits& traits,
                                                       SlotRef* slot) {
+  // The way to the disk is through host memory, and what is to stay does.
+  const bool comes_in = query_.stays_until_unix_ms != 0 || state->TakesToDisk(traits.bytes);
   const uint64_t index_bytes = BlockEntry::IndexBytes(record_->map, TokensAt(next_).size()) +
                                query_.adapter.size() + query_.salt.size() +
                                StoreState::ScheduleBytes(query_.retention) +
                                BlockSchedule::kBytesPerBlock;  // An end that it takes on.
-  switch (seeker_.Seek(state, space, index_bytes, slot)) {
+  switch (seeker_.Seek(state, space, comes_in ? nullptr : &traits, index_bytes, slot)) {
     case SpaceSeeker::Verdict::kSlot:
       return Verdict::kNext;
     case SpaceSeeker::Verdict::kAgain:
@@ -267,6 +276,8 @@ ReserveOperation::Verdict ReserveOperation::TakeSpace(StoreState* state, ClassSp
       state->counters->refused_quota.fetch_add(1, std::memory_order_relaxed);
       state->counters->refused_quota_host.fetch_add(1, std::memory_order_relaxed);
       return Refuse(ReserveOutcome::kQuota);
+    case SpaceSeeker::Verdict::kDeclined:
+      return Decline(state);
     case SpaceSeeker::Verdict::kNone:
       break;
   }
@@ -296,7 +307,7 @@ Token* ReserveOperation::TokenFor(StoreState* state, absl::Time now) {
   token->tenant = tenant_index_;
   token->name_space = record_;
   token->epoch = epoch_;
-  token->stamp = state->NextStamp();
+  token->stamp = request_;
   token->prompt_blocks = prompt_blocks_;
   token->prompt_hits = *prompt_hits_;
   token->born = now;

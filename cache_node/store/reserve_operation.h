@@ -38,7 +38,9 @@ class ReserveOperation {
   bool Fail(StoreState* state, absl::Status status);
   Verdict Decide(StoreState* state, absl::Time now);
   Verdict ReserveNew(StoreState* state, absl::Time now);
-  Verdict TakeSpace(StoreState* state, ClassSpace* space, SlotRef* slot);
+  Verdict TakeSpace(StoreState* state, ClassSpace* space, const EvictionPolicy::BlockTraits& traits,
+                    SlotRef* slot);
+  Verdict Decline(StoreState* state);
   Verdict Refuse(ReserveOutcome outcome);
   StayOutcome Stay(StoreState* state) const;
   // The block that must be there before the one at the cursor.
@@ -68,6 +70,7 @@ class ReserveOperation {
   TenantIndex tenant_index_ = 0;
   PartitionIndex partition_ = 0;
   size_t next_ = 0;
+  UseStamp request_ = 0;                 // From the first new block on.
   uint32_t prompt_blocks_ = 0;           // As far as this reserve goes,
   std::optional<uint32_t> prompt_hits_;  // and before its first new block.
   std::optional<TokenId> token_;

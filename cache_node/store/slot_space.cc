@@ -49,6 +49,11 @@ ClassSpace* SlotSpace::Of(const SlotClass& slot_class) {
   return space.get();
 }
 
+ClassSpace* SlotSpace::Find(const SlotClass& slot_class) {
+  const auto it = classes_.find(slot_class);
+  return it == classes_.end() ? nullptr : it->second.get();
+}
+
 void SlotSpace::DropIfUnused(const SlotClass& slot_class) {
   auto it = classes_.find(slot_class);
   if (it == classes_.end() || it->second->slots_held > 0 || it->second->remaking) return;

@@ -42,6 +42,8 @@ class SlotSpace {
 
   // The class's space, made where needed; good until DropIfUnused.
   ClassSpace* Of(const SlotClass& slot_class);
+  // Null when it is not there.
+  ClassSpace* Find(const SlotClass& slot_class);
   void DropIfUnused(const SlotClass& slot_class);
 
   std::optional<SlotRef> Allocate(ClassSpace* space) {

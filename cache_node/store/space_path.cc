@@ -30,6 +30,17 @@ bool MayTakeFrom(const StoreState& state, TenantIndex asking, TenantIndex tenant
   return tenant == asking || state.ledger.CanSpare(tenant, bytes);
 }
 
+// Whether the newcomer is worth that its class's victim leaves. What their writers wish comes
+// first.
+bool IsWorth(StoreState* state, ClassSpace* space, const SlotSpace::Victim& victim,
+             Newcomer newcomer) {
+  if (newcomer == nullptr || victim.orphaned) return true;
+  if (newcomer->priority > victim.entry->retention.priority) return true;
+  const EvictionPolicy::Victim displaced{
+      .block = victim.entry->handle, .orphaned = false, .stamp = victim.stamp};
+  return space->policy->Admits(*newcomer, state->stamp, &displaced);
+}
+
 // Evicts `top` and what hangs on it, children first. When something may not go, or is not older
 // than `before`, the segment is marked as new as that.
 Emptied EvictWithChildren(StoreState* state, TenantIndex asking, uint32_t segment, BlockEntry* top,
@@ -74,7 +85,8 @@ Emptied EmptySegment(StoreState* state, TenantIndex asking, uint32_t segment,
 
 }  // namespace
 
-SlotAnswer TakeSlot(StoreState* state, ClassSpace* space, uint32_t remakes, uint32_t refused) {
+SlotAnswer TakeSlot(StoreState* state, ClassSpace* space, Newcomer newcomer, uint32_t remakes,
+                    uint32_t refused) {
   SlotAnswer answer;
   SlotSpace& slots = state->slots;
   if (std::optional<SlotRef> slot = slots.Allocate(space); slot.has_value()) {
@@ -118,6 +130,10 @@ SlotAnswer TakeSlot(StoreState* state, ClassSpace* space, uint32_t remakes, uint
   }
   const std::optional<SlotSpace::Victim> own = slots.VictimOf(space);
   if (!own.has_value()) return answer;
+  if (!IsWorth(state, space, *own, newcomer)) {
+    answer.kind = SlotAnswer::Kind::kDeclined;
+    return answer;
+  }
   // The class must not be dropped with its last block: it is about to get another.
   ++space->slots_held;
   state->Evict(own->entry);
@@ -140,7 +156,7 @@ void PutRemade(StoreState* state, const SlotClass& slot_class, uint32_t segment,
   state->counters->segment_remakes.fetch_add(1, std::memory_order_relaxed);
 }
 
-QuotaRoom MakeQuotaRoom(StoreState* state, ClassSpace* space) {
+QuotaRoom MakeQuotaRoom(StoreState* state, ClassSpace* space, Newcomer newcomer) {
   const SlotClass wanted = space->slot_class;
   const auto is_own = [&](const SlotClass& other) { return other.tenant == wanted.tenant; };
   ++space->slots_held;
@@ -151,8 +167,11 @@ QuotaRoom MakeQuotaRoom(StoreState* state, ClassSpace* space) {
       break;
     }
     std::optional<SlotSpace::Victim> victim = state->slots.VictimOf(space);
+    const bool declined = victim.has_value() && !IsWorth(state, space, *victim, newcomer);
     if (!victim.has_value()) victim = state->slots.VictimElsewhere(space, is_own);
-    if (victim.has_value()) {
+    if (declined) {
+      room = QuotaRoom::kDeclined;
+    } else if (victim.has_value()) {
       state->Evict(victim->entry);
     } else {
       room = QuotaRoom::kOver;
@@ -162,23 +181,29 @@ QuotaRoom MakeQuotaRoom(StoreState* state, ClassSpace* space) {
   return room;
 }
 
-bool MakeIndexRoom(StoreState* state, ClassSpace* space, uint64_t bytes) {
+IndexRoom MakeIndexRoom(StoreState* state, ClassSpace* space, Newcomer newcomer, uint64_t bytes) {
   const TenantIndex asking = space->slot_class.tenant;
   const auto may_take = [&](const SlotClass& other) {
     return MayTakeFrom(*state, asking, other.tenant, other.slot_bytes);
   };
   ++space->slots_held;
-  bool fits = false;
+  IndexRoom room = IndexRoom::kNone;
   for (size_t i = 0; i <= kEvictionsPerCall; ++i) {
-    fits = state->index.index_bytes() + bytes <= state->options.index_bytes_max;
-    if (fits) break;
+    if (state->index.index_bytes() + bytes <= state->options.index_bytes_max) {
+      room = IndexRoom::kThere;
+      break;
+    }
     std::optional<SlotSpace::Victim> victim = state->slots.VictimOf(space);
+    if (victim.has_value() && !IsWorth(state, space, *victim, newcomer)) {
+      room = IndexRoom::kDeclined;
+      break;
+    }
     if (!victim.has_value()) victim = state->slots.VictimElsewhere(space, may_take);
     if (!victim.has_value()) break;
     state->Evict(victim->entry);
   }
   --space->slots_held;
-  return fits;
+  return room;
 }
 
 }  // namespace cairn::node

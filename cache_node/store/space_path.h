@@ -1,5 +1,6 @@
-// How a slot is found for a new block: a free one, or one that the least recently used block of its
-// class leaves, or in a memory segment that another class has not used for longer.
+// How a slot is found for a new block: a free one, or one that another block of its class leaves,
+// or in a memory segment that another class has not used for longer. No block of its class leaves
+// for a newcomer that the class's policy holds for less worth.
 //
 // Functions over the state, called under the store's lock; what is slow about a memory segment is
 // left to the caller, outside.
@@ -16,10 +17,11 @@ namespace cairn::node {
 
 struct SlotAnswer {
   enum class Kind {
-    kSlot,    // `slot` is allocated.
-    kRemake,  // A memory segment is to be made anew (Remake), then ask again.
-    kAgain,   // Steps are used up: unlock, and ask again.
-    kNone,    // Nothing can be evicted for it now.
+    kSlot,      // `slot` is allocated.
+    kRemake,    // A memory segment is to be made anew (Remake), then ask again.
+    kAgain,     // Steps are used up: unlock, and ask again.
+    kNone,      // Nothing can be evicted for it now.
+    kDeclined,  // It is not worth what would be.
   };
   Kind kind = Kind::kNone;
   SlotRef slot;
@@ -32,18 +34,23 @@ struct SlotAnswer {
 inline constexpr uint32_t kRemakesMax = 4;
 inline constexpr uint32_t kRefusedRemakesMax = 2;
 
+// What a slot is for, as the class's policy is asked. Null: it comes in whatever leaves.
+using Newcomer = const EvictionPolicy::BlockTraits*;
+
 // `remakes` were asked for already for this slot, and `refused` of them failed.
-SlotAnswer TakeSlot(StoreState* state, ClassSpace* space, uint32_t remakes, uint32_t refused);
+SlotAnswer TakeSlot(StoreState* state, ClassSpace* space, Newcomer newcomer, uint32_t remakes,
+                    uint32_t refused);
 
 // After kRemake: `made` may be null, when the kernel refused it.
 void PutRemade(StoreState* state, const SlotClass& slot_class, uint32_t segment,
                std::unique_ptr<MemorySegment> made);
 
 // Evicts blocks of the class's tenant until its quota has room for one more slot of the class.
-enum class QuotaRoom { kThere, kAgain, kOver };
-QuotaRoom MakeQuotaRoom(StoreState* state, ClassSpace* space);
+enum class QuotaRoom { kThere, kAgain, kOver, kDeclined };
+QuotaRoom MakeQuotaRoom(StoreState* state, ClassSpace* space, Newcomer newcomer);
 
-// Evicts until `bytes` more fit in the index's memory; false when they do not.
-bool MakeIndexRoom(StoreState* state, ClassSpace* space, uint64_t bytes);
+// Evicts until `bytes` more fit in the index's memory.
+enum class IndexRoom { kThere, kNone, kDeclined };
+IndexRoom MakeIndexRoom(StoreState* state, ClassSpace* space, Newcomer newcomer, uint64_t bytes);
 
 }  // namespace cairn::node

@@ -6,14 +6,29 @@
 
 namespace cairn::node {
 
-SpaceSeeker::Verdict SpaceSeeker::Seek(StoreState* state, ClassSpace* space, uint64_t index_bytes,
-                                       SlotRef* slot) {
+SpaceSeeker::Verdict SpaceSeeker::Seek(StoreState* state, ClassSpace* space, Newcomer newcomer,
+                                       uint64_t index_bytes, SlotRef* slot) {
   CAIRN_CHECK(!remake_.has_value());
-  const QuotaRoom quota = MakeQuotaRoom(state, space);
-  if (quota == QuotaRoom::kOver) return Verdict::kQuota;
-  if (quota == QuotaRoom::kAgain) return Verdict::kAgain;
+  switch (MakeQuotaRoom(state, space, newcomer)) {
+    case QuotaRoom::kThere:
+      break;
+    case QuotaRoom::kAgain:
+      return Verdict::kAgain;
+    case QuotaRoom::kOver:
+      return Verdict::kQuota;
+    case QuotaRoom::kDeclined:
+      return Verdict::kDeclined;
+  }
   SlotAnswer answer;
-  if (MakeIndexRoom(state, space, index_bytes)) answer = TakeSlot(state, space, remakes_, refused_);
+  switch (MakeIndexRoom(state, space, newcomer, index_bytes)) {
+    case IndexRoom::kThere:
+      answer = TakeSlot(state, space, newcomer, remakes_, refused_);
+      break;
+    case IndexRoom::kNone:
+      break;
+    case IndexRoom::kDeclined:
+      return Verdict::kDeclined;
+  }
   const bool tired = ++attempts_ > kAttemptsMax;
   switch (answer.kind) {
     case SlotAnswer::Kind::kSlot:
@@ -26,6 +41,8 @@ SpaceSeeker::Verdict SpaceSeeker::Seek(StoreState* state, ClassSpace* space, uin
       return Verdict::kAgain;
     case SlotAnswer::Kind::kAgain:
       return tired ? Verdict::kNone : Verdict::kAgain;
+    case SlotAnswer::Kind::kDeclined:
+      return Verdict::kDeclined;
     case SlotAnswer::Kind::kNone:
       break;
   }

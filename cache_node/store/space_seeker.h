@@ -24,13 +24,15 @@ class SpaceSeeker {
     std::unique_ptr<MemorySegment> old;
   };
   enum class Verdict {
-    kSlot,   // `slot` is allocated, and the index has room.
-    kAgain,  // Unlock, do what TakeRemake asks for, and seek again.
-    kNone,   // There is no room for it now.
-    kQuota,  // Its tenant may not have more now.
+    kSlot,      // `slot` is allocated, and the index has room.
+    kAgain,     // Unlock, do what TakeRemake asks for, and seek again.
+    kNone,      // There is no room for it now.
+    kQuota,     // Its tenant may not have more now.
+    kDeclined,  // It is not worth what would leave for it.
   };
 
-  Verdict Seek(StoreState* state, ClassSpace* space, uint64_t index_bytes, SlotRef* slot);
+  Verdict Seek(StoreState* state, ClassSpace* space, Newcomer newcomer, uint64_t index_bytes,
+               SlotRef* slot);
   // The next search is for another block.
   void NextBlock();
 

@@ -1,4 +1,5 @@
 // StoreState: leases and tokens that end, and the chores that follow.
+#include <algorithm>
 #include <utility>
 
 #include "cache_node/store/store_state.h"
@@ -27,7 +28,7 @@ bool StoreState::AddToLease(Lease* lease, BlockEntry* entry) {
 }
 
 void StoreState::EndLease(Lease* lease, bool used, absl::Time now) {
-  lease->use = used ? NextStamp() : 0;
+  lease->use = used ? std::max<UseStamp>(1, stamp) : 0;
   leases.MarkEnded(lease, now + lease->ttl);
   releasing_.push_back(lease);
   settled = true;
@@ -214,7 +215,6 @@ bool StoreState::StepRetention(size_t steps, int64_t now_unix_ms) {
   return true;
 }
 
-}  // namespace cairn::node
 void StoreState::QuotasChanged() {
   shrinking_.clear();
   for (TenantIndex tenant = 1; tenant <= ledger.tenant_count(); ++tenant) {
@@ -243,3 +243,4 @@ bool StoreState::StepShrink(size_t steps) {
   return !shrinking_.empty();
 }
 
+}  // namespace cairn::node

@@ -19,12 +19,13 @@ struct StoreCounters {
   Counter refused_quota{0};           // By any of the next three.
   Counter refused_quota_host{0};      // Its tenant has all that it may, and all of it in use.
   Counter refused_quota_reserved{0};  // Bytes reserved at a time, of the tenant or the node.
-  Counter refused_tokens{0};         // Write tokens, of the node.
-  Counter refused_leased{0};         // Blocks that were not leased: bytes leased at a time.
-  Counter spills_over_quota{0};  // Not written: their tenants have all that they may on disk.
-  Counter stays_refused{0};      // Blocks that were to stay, for which there was no budget.
-  Counter expired_blocks{0};     // Removed at the time that their writers said.
-  Counter token_collisions{0};   // Other tokens under a stored key.
+  Counter refused_tokens{0};          // Write tokens, of the node.
+  Counter refused_leased{0};          // Blocks that were not leased: bytes leased at a time.
+  Counter declined_newcomers{0};      // By the eviction policy.
+  Counter spills_over_quota{0};       // Not written: their tenants have all that they may on disk.
+  Counter stays_refused{0};           // Blocks that were to stay, for which there was no budget.
+  Counter expired_blocks{0};          // Removed at the time that their writers said.
+  Counter token_collisions{0};        // Other tokens under a stored key.
   Counter key_mismatches{0};
   Counter digest_mismatches{0};  // Written bytes that did not have the writer's digest.
   Counter reported_mismatches{0};

@@ -150,6 +150,13 @@ void StoreState::Used(BlockEntry* entry, UseStamp use) {
   }
 }
 
+bool StoreState::TakesToDisk(uint64_t bytes) const {
+  return disk.writes_now() && disk.options.admission == SpillAdmission::kAlways &&
+         bytes <= disk.options.block_bytes_max &&
+         disk.spill_queue.size() < disk.options.spill_queue_blocks_max &&
+         disk.spill_queue.bytes() + bytes <= disk.options.spill_queue_bytes_max;
+}
+
 StoreState::Queued StoreState::QueueSpill(BlockEntry* entry) {
   CAIRN_CHECK(entry->life == BlockEntry::Life::kPresent);
   const bool missed = entry->queue == &disk.missed_spills;

@@ -1,5 +1,7 @@
 #include "cache_node/store/store_state.h"
 
+#include <algorithm>
+
 #include "common/base/check.h"
 
 namespace cairn::node {
@@ -121,6 +123,17 @@ void StoreState::Publish(BlockEntry* entry) {
   if (disk.options.admission == SpillAdmission::kAlways && QueueSpill(entry) == Queued::kFull) {
     counters->spills_shed.fetch_add(1, std::memory_order_relaxed);
   }
+}
+
+UseStamp StoreState::BeginLookup() {
+  lookups_ahead_ = std::min(lookups_ahead_ + 1, kLookupsAheadMax);
+  return ++stamp;
+}
+
+UseStamp StoreState::BeginReserve() {
+  if (lookups_ahead_ == 0) return ++stamp;
+  --lookups_ahead_;
+  return stamp;
 }
 
 uint8_t StoreState::TiersOf(const BlockEntry& entry) const {

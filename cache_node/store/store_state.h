@@ -90,6 +90,8 @@ struct StoreState {
   // To be written, if it is not on disk, being written or queued, and there is room.
   enum class Queued { kYes, kNotNeeded, kFull };
   Queued QueueSpill(BlockEntry* entry);
+  // Whether a block of so many bytes would be queued to be written at its commit.
+  bool TakesToDisk(uint64_t bytes) const;
   // The parent of a block on disk, as families know it.
   ParentId DiskParentOf(DiskHandle handle) const;
 
@@ -101,7 +103,11 @@ struct StoreState {
   // As the feed says it.
   uint8_t TiersOf(const BlockEntry& entry) const;
 
-  UseStamp NextStamp() { return ++stamp; }
+  // --- Requests: what carries one stamp ---
+  // A lookup that uses what it finds.
+  UseStamp BeginLookup();
+  // A reserve: of the request that a lookup began, if there is one without a reserve.
+  UseStamp BeginReserve();
 
   // --- Leases ---
   // Pins a present or loading entry for the lease, once. False, and nothing is done, when the
@@ -133,17 +139,17 @@ struct StoreState {
   // Removes blocks whose time has come, and ends priorities; likewise.
   bool StepRetention(size_t steps, int64_t now_unix_ms);
 
-  // --- Blocks that are to stay (store_stays.cc) ---
-  // Until then, or longer where it was to stay already.
-  StayOutcome Stay(BlockEntry* entry, int64_t until_unix_ms);
-  // It may go, unless a block after it is to stay.
-  StayOutcome LetGo(BlockEntry* entry);
-
   // --- Quotas ---
   // Those of the ledger have changed: tenants over them are to shrink.
   void QuotasChanged();
   // Evicts blocks of such tenants, at most `steps`; false when none can go.
   bool StepShrink(size_t steps);
+
+  // --- Blocks that are to stay (store_stays.cc) ---
+  // Until then, or longer where it was to stay already.
+  StayOutcome Stay(BlockEntry* entry, int64_t until_unix_ms);
+  // It may go, unless a block after it is to stay.
+  StayOutcome LetGo(BlockEntry* entry);
 
   // O(n): whether everything agrees with everything.
   absl::Status Audit() const;
@@ -170,8 +176,8 @@ struct StoreState {
 
   // Entries that left the index and are held.
   absl::flat_hash_map<const BlockEntry*, std::unique_ptr<BlockEntry>> gone;
-  UseStamp stamp = 0;
-  uint64_t pins = 0;  // Of readers and writers.
+  UseStamp stamp = 0;  // Of the last request.
+  uint64_t pins = 0;   // Of readers and writers.
   uint64_t pinned_bytes = 0;
   // Since the lock was last taken:
   bool settled = false;        // a pending block or a lease changed,
@@ -179,6 +185,9 @@ struct StoreState {
   bool loads_queued = false;   // or for TakeLoad.
 
  private:
+  // Lookups without a reserve that are remembered: about as many as are at work at once.
+  static constexpr uint32_t kLookupsAheadMax = 64;
+
   void StepLeaseRelease(Lease* lease);
   void ReleaseLink(Lease* lease, LeaseLink* link);
   void StepTokenClose(Token* token);
@@ -199,10 +208,11 @@ struct StoreState {
   absl::Status AuditIndexed(const BlockEntry& entry) const;
   absl::Status AuditDisk() const;
 
+  uint32_t lookups_ahead_ = 0;
   std::deque<Lease*> releasing_;
   std::deque<Token*> closing_;
+  std::deque<TenantIndex> shrinking_;
   std::deque<BlockEntry*> revoking_;  // Each pinned while it is here.
 };
 
 }  // namespace cairn::node
-  std::deque<TenantIndex> shrinking_;

@@ -101,12 +101,14 @@ void S3FifoPolicy::MoveToMain(BlockHandle block, uint8_t uses) {
   });
 }
 
-void S3FifoPolicy::PassHeld(const Turn& next) {
-  while (!held_.empty() && *held_.begin() < next) {
+bool S3FifoPolicy::PassHeld(const Turn& next) {
+  bool any = false;
+  while (true) {
     // Those of a lower level are before it too, and not because their turn came.
     const auto first = held_.lower_bound(Turn{.level = next.level});
-    if (first == held_.end() || !(*first < next)) return;
+    if (first == held_.end() || !(*first < next)) return any;
     MoveToMain(first->block(), 0);
+    any = true;
   }
 }
 
@@ -115,7 +117,8 @@ std::optional<EvictionPolicy::Victim> S3FifoPolicy::NextVictim() {
   while (const Turn* next = Next()) {
     const BlockHandle block = next->block();
     const State& state = states_[block];
-    if (state.queue == kSmall) PassHeld(Turn(*next));
+    // The queues have other sizes then.
+    if (state.queue == kSmall && PassHeld(Turn(*next))) continue;
     const bool stays = !state.orphaned && state.uses > (state.queue == kSmall ? 1 : 0);
     if (!stays) return Victim{block, state.orphaned, state.stamp};
     MoveToMain(block, state.queue == kSmall ? 0 : static_cast<uint8_t>(state.uses - 1));

@@ -72,8 +72,8 @@ class S3FifoPolicy final : public EvictionPolicy {
   // Whose turn it is, in the queue from which a block is to leave now.
   const Turn* Next() const;
   void MoveToMain(BlockHandle block, uint8_t uses);
-  // Those in the small queue whose turn came before and that may not go.
-  void PassHeld(const Turn& next);
+  // Those in the small queue whose turn came before and that may not go: whether there were any.
+  bool PassHeld(const Turn& next);
   void Remember(uint64_t key);
   bool Forget(uint64_t key);
 

@@ -37,7 +37,8 @@ uint32_t SimulatedStore::Serve(const BlockTrace::Request& request) {
   hits_ = LeadingHits();
   leased_ = hits_ > 0 ? path_[hits_ - 1] : BlockTrace::kNone;
   if (hits_ > 0 && children_[leased_] == 0) policy_->MustStay(handles_[leased_]);
-  for (uint32_t depth = hits_; depth < path_.size(); ++depth) {
+  // Without a block there is no policy yet.
+  for (uint32_t depth = hits_; held_ > 0 && depth < path_.size(); ++depth) {
     policy_->Missed(TraitsOf(depth), stamp_);
   }
   const uint32_t end = Reserve(hits_);

@@ -93,8 +93,13 @@ class SimulatedStoreTest : public ::testing::Test {
 };
 
 TEST_F(SimulatedStoreTest, ANewPromptIsMissedThenInsertedAndItsLastBlockMayGo) {
-  EXPECT_THAT(Serve({{{1, 2}}}, 10), ElementsAre("missed 0 @1", "missed 1 @1", "inserted 0/2 0 @1",
-                                                 "inserted 0/2 1 @1", "may go 1"));
+  EXPECT_THAT(Serve({{{9}}, {{1, 2}}}, 10),
+              ElementsAre("missed 0 @2", "missed 1 @2", "inserted 0/2 1 @2", "inserted 0/2 2 @2",
+                          "may go 2"));
+}
+
+TEST_F(SimulatedStoreTest, TheFirstPromptOfAllIsNotMissedSinceItsClassBeginsWithIt) {
+  EXPECT_THAT(Serve({{{1}}}, 10), ElementsAre("inserted 0/1 0 @1", "may go 0"));
 }
 
 TEST_F(SimulatedStoreTest, WhatIsThereIsHeldThenUsedDeepestFirst) {

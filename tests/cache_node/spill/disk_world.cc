@@ -13,11 +13,12 @@ DiskWorld::DiskWorld(DiskWorldOptions options) : options_(options), disk_(option
 }
 
 void DiskWorld::Start() {
-  store_ = std::make_unique<TestStore>(TestStoreOptions{.store = options_.store,
-                                                        .pool_bytes = options_.pool_bytes,
-                                                        .hasher = nullptr,
-                                                        .policies = nullptr,
-                                                        .ledger = &ledger_});
+  store_ = std::make_unique<TestStore>(
+      TestStoreOptions{.store = options_.store,
+                       .pool_bytes = options_.pool_bytes,
+                       .hasher = nullptr,
+                       .policies = options_.policies ? options_.policies() : nullptr,
+                       .ledger = &ledger_});
   const SpillWriter::Options writing{
       .file_bytes_max = options_.file_bytes, .file_age_max = absl::Seconds(1), .writer = 1};
   writer_ = std::make_unique<SpillWriter>(writing, &disk_, &store());

@@ -2,6 +2,7 @@
 // can be killed and started again over the same disk.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@ struct DiskWorldOptions {
   // About four blocks of 1 KiB, with what records take beside.
   uint64_t file_bytes = 5000;
   uint64_t headroom_bytes = 16384;
+  // LRU where not set.
+  std::function<std::unique_ptr<EvictionPolicyFactory>()> policies = nullptr;
 };
 
 class DiskWorld {
