@@ -32,7 +32,7 @@ StoreState::StoreState(const BlockStore::Options& options_in, RandomSource* rand
       index(options_in.feed_shards),
       disk(options_in.disk, with_disk, options_in.feed_shards, memory->pool_bytes()),
       feed_tiers(&index, &disk),
-      slots(std::move(memory), std::move(policies), StaysBytesMax(options_in, *memory)),
+      slots(std::move(memory), std::move(policies), ledger.budgets().stays_bytes_max),
       tokens(options_in.tokens_max),
       leases(options_in.leases_max),
       feed(&feed_tiers, options_in.watcher_queue_records) {}

@@ -69,6 +69,8 @@ class TenantLedger {
   // than a new quota allows keeps it here; ExcessOf says how much.
   void SetQuotas(TenantQuotas quotas);
 
+  const Budgets& budgets() const { return budgets_; }
+
   // A tenant below is one that IndexOf gave out.
   // Charged bytes over its quota.
   uint64_t ExcessOf(TenantIndex tenant) const;

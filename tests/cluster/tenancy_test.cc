@@ -133,6 +133,25 @@ TEST_F(TenancyTest, ANamespaceIsUnknownToWhoDidNotRegisterIt) {
   EXPECT_EQ(Present(Acme()), kBlocks);
 }
 
+TEST_F(TenancyTest, PinsAreThoseOfWhoseBlocksTheyAre) {
+  ASSERT_NO_FATAL_FAILURE(StartNode());
+  ASSERT_NO_FATAL_FAILURE(Put(Acme()));
+  const NamespaceHandle space = Space(Globex());
+  const auto outcomes_of = [&](CacheNodeClient& client, absl::Duration pin_for) {
+    const absl::StatusOr<std::vector<v1::PinOutcome>> outcomes =
+        client.PinBlocks(space.fingerprint(), Keys(), pin_for);
+    EXPECT_TRUE(outcomes.ok()) << outcomes.status();
+    return outcomes.value_or(std::vector<v1::PinOutcome>());
+  };
+  const auto all = [](v1::PinOutcome outcome) {
+    return std::vector<v1::PinOutcome>(kBlocks, outcome);
+  };
+  EXPECT_EQ(outcomes_of(Globex(), absl::Minutes(1)), all(v1::PIN_OUTCOME_NOT_THERE));
+  EXPECT_EQ(outcomes_of(Acme(), absl::Minutes(1)), all(v1::PIN_OUTCOME_PINNED));
+  EXPECT_EQ(outcomes_of(Globex(), absl::ZeroDuration()), all(v1::PIN_OUTCOME_NOT_THERE));
+  EXPECT_EQ(outcomes_of(Acme(), absl::ZeroDuration()), all(v1::PIN_OUTCOME_RELEASED));
+}
+
 TEST_F(TenancyTest, ALeaseOfAnothersIsAsUnknownAsNone) {
   ASSERT_NO_FATAL_FAILURE(StartNode());
   ASSERT_NO_FATAL_FAILURE(Put(Acme()));

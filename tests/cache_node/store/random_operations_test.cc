@@ -20,6 +20,7 @@ TEST_P(RandomOperationsTest, NothingUnseemlyIsSeenAndNothingIsLeftBehind) {
   }
   EXPECT_GT(random.committed(), 1500u);
   EXPECT_GT(random.reads_checked(), 400u);
+  EXPECT_GT(random.stayed(), 100u);
   EXPECT_GT(random.store().counters.evicted_blocks, 100u);
   EXPECT_GT(random.store().counters.segment_remakes, 10u);
   EXPECT_GT(random.store().counters.expired_tokens, 10u);

@@ -59,14 +59,17 @@ void RandomStore::Step() {
     ReadLeased();
   } else if (dice < 84) {
     EndLease();
-  } else if (dice < 90) {
+  } else if (dice < 88) {
     PinOrDrop();
+  } else if (dice < 90) {
+    StayOrNot();
   } else if (dice < 94) {
     Remove();
   } else if (dice < 96) {
     Report();
   } else if (dice < 99 || Below(8) > 0) {
     t_.Advance(absl::Milliseconds(100 * Below(40)));
+    t_.store->EndRetention(t_.clock.WallNow());
   } else {
     RetireOne();
   }
@@ -258,6 +261,20 @@ void RandomStore::Remove() {
   });
 }
 
+void RandomStore::StayOrNot() {
+  const TestPrompt prompt = AnyPrompt();
+  const int64_t until = Below(3) == 0
+                            ? 0
+                            : absl::ToUnixMillis(t_.clock.WallNow() + absl::Seconds(1 + Below(20)));
+  const std::vector<StayOutcome> outcomes =
+      t_.store->Stay(prompt.tenant(), t_.fingerprint(), prompt.keys, until);
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    if (outcomes[i] != StayOutcome::kStays) continue;
+    ++stayed_;
+    CAIRN_CHECK(i == 0 || outcomes[i - 1] == StayOutcome::kStays);
+  }
+}
+
 void RandomStore::RetireOne() {
   CAIRN_CHECK(t_.Lookup("t", t_.Prompt("t", 1, 1)).namespace_known);
   const auto retired = t_.store->RetireNamespace(t_.fingerprint());
@@ -280,6 +297,7 @@ void RandomStore::DropClients() {
   readers_.clear();
   pins_.clear();
   t_.AdvancePastEverything();
+  t_.store->EndRetention(t_.clock.WallNow());
 }
 
 }  // namespace cairn::node

@@ -31,6 +31,7 @@ class RandomStore {
   TestStore& store() { return t_; }
   uint64_t committed() const { return committed_; }
   uint64_t reads_checked() const { return reads_checked_; }
+  uint64_t stayed() const { return stayed_; }
 
  private:
   struct Writer {
@@ -68,6 +69,7 @@ class RandomStore {
   void ReadLeased();
   void EndLease();
   void PinOrDrop();
+  void StayOrNot();
   void Remove();
   void RetireOne();
   void Report();
@@ -85,6 +87,7 @@ class RandomStore {
   std::set<std::tuple<Fingerprint, std::string, BlockKey>> visible_;
   uint64_t committed_ = 0;
   uint64_t reads_checked_ = 0;
+  uint64_t stayed_ = 0;
 };
 
 }  // namespace cairn::node

@@ -316,7 +316,7 @@ TEST_F(CairnctlNodeTest, PutSaysHowLongBlocksAreToBeKept) {
                 .code,
             0);
   ASSERT_THAT(node_.reserves(), SizeIs(1));
-  const v1::Retention& retention = node_.reserves()[0].retention();
+  const v1::Retention retention = node_.reserves()[0].retention();
   EXPECT_EQ(retention.priority(), 90u);
   EXPECT_EQ(retention.priority_ms(), 120'000u);
   EXPECT_EQ(retention.ttl_ms(), 3'600'000u);
