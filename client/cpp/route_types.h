@@ -31,6 +31,8 @@ struct RouteOptions {
   // Send tokens instead of keys, which the router then hashes itself. Without a full block tokens
   // are sent anyway.
   bool by_tokens = false;
+  // Name of the router's policy that ranks for this prompt; empty: the router's own.
+  std::string policy = {};
   // Zero takes the client's timeout.
   absl::Duration timeout = absl::ZeroDuration();
 };

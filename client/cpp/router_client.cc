@@ -163,6 +163,7 @@ absl::StatusOr<RouteAnswer> RouterClient::Route(const NamespaceHandle& name_spac
   request.set_prompt_tokens(options.prompt_tokens > 0 ? options.prompt_tokens
                                                       : prompt.token_count());
   request.set_output_tokens(options.output_tokens);
+  request.set_policy(options.policy);
   request.set_request_id(std::string(random_->New<RequestId>().view()));
   v1::RouteResponse response;
   const absl::Status status = Call(&v1::Router::Stub::Route, request, options.timeout, &response);

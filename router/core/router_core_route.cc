@@ -163,11 +163,14 @@ absl::StatusOr<RouteAnswer> RouterCore::RouteAnew(const RouteQuery& query, uint6
   }
   snapshot.prompt_tokens = prompt_tokens;
   snapshot.output_tokens = query.output_tokens;
+  snapshot.block_tokens = matches.block_tokens;
+  snapshot.sequence = routes_;
   snapshot.transfer = options_.transfer;
   if (!query.keys.empty()) snapshot.prefix_hash = RendezvousPrompt(query.keys);
   random_->Fill(reinterpret_cast<uint8_t*>(&snapshot.random), sizeof(snapshot.random));
 
-  std::vector<RankedChoice> ranked = policy_->Rank(snapshot);
+  std::vector<RankedChoice> ranked =
+      (query.policy != nullptr ? *query.policy : *policy_).Rank(snapshot);
   CAIRN_CHECK(ranked.size() == candidates.size());
   ranked.resize(std::min(ranked.size(), options_.replicas_per_answer_max));
   RouteAnswer answer;

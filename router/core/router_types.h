@@ -42,6 +42,8 @@ struct RouteQuery {
   uint64_t prompt_tokens = 0;
   // That the answer may take; 0: not known.
   uint64_t output_tokens = 0;
+  // Ranks for this prompt; null: the router's own. Outlives the call.
+  const RoutePolicy* policy = nullptr;
   // Makes a retry get the same answer; may be empty.
   absl::string_view request_id;
   // Stands for all that was asked, for telling a retry from another request: the keys may differ

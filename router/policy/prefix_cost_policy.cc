@@ -26,21 +26,6 @@ double OwnSeconds(const TransferRates& rates, const ReplicaView& replica) {
 
 }  // namespace
 
-absl::string_view RouteReasonName(RouteReason reason) {
-  switch (reason) {
-    case RouteReason::kPrefix:
-      return "PREFIX";
-    case RouteReason::kRendezvous:
-      return "RENDEZVOUS";
-    case RouteReason::kLoad:
-      return "LOAD";
-    case RouteReason::kHolderOut:
-      return "HOLDER_OUT";
-  }
-  CAIRN_CHECK_MSG(false, "a reason that does not exist");
-  return "";
-}
-
 PrefixCostPolicy::PrefixCostPolicy(const PrefixCostOptions& options) : options_(options) {
   CAIRN_CHECK(options.miss_weight >= 1 && options.queue_slack_prompts >= 0 &&
               options.decode_weight >= 0);

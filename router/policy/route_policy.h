@@ -23,8 +23,8 @@ enum class RouteReason {
 absl::string_view RouteReasonName(RouteReason reason);
 
 struct RankedChoice {
-  size_t replica = 0;  // Index in the snapshot.
-  double cost_seconds = 0;
+  size_t replica = 0;         // Index in the snapshot.
+  double cost_seconds = 0;    // A score in another unit, where the policy says so: less is better.
   double queued_seconds = 0;  // Part of the cost.
   RouteReason reason = RouteReason::kLoad;
 };

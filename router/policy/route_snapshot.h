@@ -48,12 +48,15 @@ struct RouteSnapshot {
   std::vector<ReplicaView> replicas;
   uint64_t prompt_tokens = 0;
   uint64_t output_tokens = 0;
+  uint32_t block_tokens = 0;  // 0: not known.
   TransferRates transfer;
   // Of the prompt's first four block keys, the same in every router; nothing for a prompt without a
   // full block.
   std::optional<uint64_t> prefix_hash;
   // Fresh for each prompt: what breaks ties.
   uint64_t random = 0;
+  // Prompts that this router has ranked before it.
+  uint64_t sequence = 0;
 };
 
 }  // namespace cairn::router

@@ -4,7 +4,7 @@
 
 #include "common/base/check.h"
 #include "common/rpc/server_options.h"
-#include "router/policy/prefix_cost_policy.h"
+#include "router/policy/policy_registry.h"
 #include "router/service/router_method.h"
 
 namespace cairn::router {
@@ -14,7 +14,7 @@ std::unique_ptr<RouterCore> MakeCore(const RouterConfig& config, const Clock* cl
                                      RandomSource* random) {
   absl::StatusOr<std::unique_ptr<RouterCore>> core =
       RouterCore::Make(config.CoreOptions(),
-                       std::make_unique<PrefixCostPolicy>(config.PolicyOptions()), clock, random);
+                       *MakeRoutePolicy(config.route_policy, config.PolicyOptions()), clock, random);
   CAIRN_CHECK_OK(core.status());  // The configuration is valid.
   return *std::move(core);
 }
@@ -45,7 +45,11 @@ Router::Router(const RouterConfig& config, std::unique_ptr<ServerSecurity> secur
       node_security_(std::move(node_security)),
       call_metrics_("cairn_router", kRouterMethodNames, &metrics_, &clock_),
       core_(MakeCore(config, &clock_, &random_)),
-      calls_({.core = core_.get(), .hasher = &hasher_, .followers = &followers_}),
+      policies_(config.PolicyOptions()),
+      calls_({.core = core_.get(),
+              .hasher = &hasher_,
+              .policies = &policies_,
+              .followers = &followers_}),
       service_({.calls = &calls_, .callers = &security_->callers(), .metrics = &call_metrics_}),
       file_metrics_(&metrics_, "cairn_router", {security_->files(), node_security_->files()}) {}
 

@@ -82,6 +82,7 @@ class Router {
   CallMetrics call_metrics_;
   const std::unique_ptr<RouterCore> core_;
   RouterCalls::Followers followers_;  // All there before a call can come.
+  const RoutePolicySet policies_;
   RouterCalls calls_;
   RouterService service_;
   std::optional<RouterMetrics> router_metrics_;

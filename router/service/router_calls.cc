@@ -98,6 +98,11 @@ absl::Status RouterCalls::Route(const Caller& caller, const v1::RouteRequest& re
   query.keys = prompt->keys;
   query.prompt_tokens = request.prompt_tokens() != 0 ? request.prompt_tokens() : prompt->tokens;
   query.output_tokens = request.output_tokens();
+  if (!request.policy().empty()) {
+    const absl::StatusOr<const RoutePolicy*> policy = parts_.policies->Find(request.policy());
+    if (!policy.ok()) return policy.status();
+    query.policy = *policy;
+  }
   query.request_id = request.request_id();
   if (!query.request_id.empty()) query.request_digest = DigestOf(request);
   const absl::StatusOr<RouteAnswer> answer = parts_.core->Route(query);

@@ -20,6 +20,7 @@
 #include "common/identity/block_hasher.h"
 #include "common/rpc/caller_identity.h"
 #include "router/core/router_core.h"
+#include "router/policy/policy_registry.h"
 #include "router/service/feed_follower.h"
 
 namespace cairn::router {
@@ -31,6 +32,7 @@ class RouterCalls {
   struct Parts {
     RouterCore* core = nullptr;
     const BlockHasher* hasher = nullptr;
+    const RoutePolicySet* policies = nullptr;
     // By holder.
     const Followers* followers = nullptr;
   };

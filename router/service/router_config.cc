@@ -69,6 +69,7 @@ void CheckAddresses(const RouterConfig& config, ConfigErrors& errors) {
 }
 
 void CheckPolicy(const RouterConfig& config, ConfigErrors& errors) {
+  errors.Add(InField("--route-policy", MakeRoutePolicy(config.route_policy, {}).status()));
   errors.CheckReal("miss-weight", config.miss_weight, 1, 1'000'000);
   errors.CheckRange("short-match-tokens", config.short_match_tokens, int64_t{0}, int64_t{1} << 22);
   errors.CheckReal("prefill-tokens-per-second", config.prefill_tokens_per_second, 1, kRateMax);

@@ -16,7 +16,7 @@
 #include "common/server/byte_size.h"
 #include "common/server/memory_sum.h"
 #include "router/core/router_options.h"
-#include "router/policy/prefix_cost_policy.h"
+#include "router/policy/policy_registry.h"
 
 namespace cairn::router {
 
@@ -35,6 +35,7 @@ struct RouterConfig {
   std::vector<std::string> nodes;
 
   // Policy.
+  std::string route_policy = std::string(kDefaultRoutePolicy);  // For requests that name none.
   double miss_weight = 10;
   int64_t short_match_tokens = 1024;
   double prefill_tokens_per_second = 15'000;  // Before a replica's own rate is known.

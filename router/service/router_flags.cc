@@ -18,6 +18,10 @@ ABSL_FLAG(std::string, node_tls_name, "",
 ABSL_FLAG(std::string, node_token_file, "",
           "File with the bearer token to send to nodes, one line, re-read.");
 
+ABSL_FLAG(std::string, route_policy, std::string(cairn::router::kDefaultRoutePolicy),
+          "How replicas are ranked, where a request does not name a policy: prefix_cost, or for "
+          "comparison bounded_load, least_loaded, linear_cost, longest_match, preble, product, "
+          "random, round_robin.");
 ABSL_FLAG(double, miss_weight, 10,
           "Weight of a miss against waiting: a replica keeps a prefix until the extra wait there "
           "exceeds so many times what the hit saves.");
@@ -73,6 +77,7 @@ RouterConfig ConfigFromFlags() {
   config.node_tls_name = absl::GetFlag(FLAGS_node_tls_name);
   config.metrics_listen = absl::GetFlag(FLAGS_metrics_listen);
   config.nodes = absl::GetFlag(FLAGS_nodes);
+  config.route_policy = absl::GetFlag(FLAGS_route_policy);
   config.miss_weight = absl::GetFlag(FLAGS_miss_weight);
   config.short_match_tokens = absl::GetFlag(FLAGS_short_match_tokens);
   config.prefill_tokens_per_second = absl::GetFlag(FLAGS_prefill_tokens_per_second);

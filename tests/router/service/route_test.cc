@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <random>
+#include <set>
 
 #include "client/cpp/block_mirror.h"
 #include "tests/router/service/real_node.h"
@@ -121,6 +122,21 @@ TEST_F(RouteTest, PromptGoesWhereItsPrefixWasPut) {
     EXPECT_EQ(first.matched[0].tokens, kBlocks * space_.block_tokens());
     EXPECT_FALSE(answer.degraded);
   }
+}
+
+TEST_F(RouteTest, ARequestMayNameThePolicyThatRanksForIt) {
+  StartCluster(3);
+  const Prompt prompt = MakePrompt(1);
+  nodes_[2]->Put(space_, prompt);
+  ASSERT_TRUE(Await([&] { return Indexed(prompt, "node-c") == kBlocks; }));
+  std::set<std::string> in_turn;
+  for (int i = 0; i < 3; ++i) {
+    const cairn::RouteAnswer answer = Route(prompt, {.policy = "round_robin"});
+    ASSERT_THAT(answer.replicas, SizeIs(3));
+    in_turn.insert(answer.replicas.front().node_id);
+  }
+  EXPECT_THAT(in_turn, SizeIs(3)) << "whatever they hold";
+  EXPECT_EQ(FirstWorker(prompt), "worker:c") << "those that name none are ranked as before";
 }
 
 TEST_F(RouteTest, TokensAreHashedToTheSameKeys) {

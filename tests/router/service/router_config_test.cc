@@ -50,6 +50,7 @@ TEST(RouterConfig, EachWrongValueIsNamedWithItsFlag) {
       {[](RouterConfig* c) { c->listen = {"0.0.0.0:7080"}; }, "--listen", "loopback"},
       {[](RouterConfig* c) { c->metrics_listen = "nowhere"; }, "--metrics-listen", "nowhere"},
       {[](RouterConfig* c) { c->miss_weight = 0.5; }, "--miss-weight", "0.5"},
+      {[](RouterConfig* c) { c->route_policy = "best"; }, "--route-policy", "\"best\""},
       {[](RouterConfig* c) { c->prefill_tokens_per_second = 0; }, "--prefill-tokens-per-second",
        "0"},
       {[](RouterConfig* c) { c->remote_tokens_per_second = -1; }, "--remote-tokens-per-second",
