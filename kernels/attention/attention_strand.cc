@@ -58,6 +58,7 @@ void AttentionStrand::Prepare(const AttentionPlan& plan) {
   const uint64_t block_bytes = blocks * BlockBytes(geometry, block_rows);
   const uint64_t bytes = block_bytes + scratch + 3 * tile_bytes;
   has_packed_ = false;
+  units_.resize((2 * uint64_t{plan.item_heads} + kUnitsAhead) * kTileOctets);
   if (blocks > blocks_.size()) blocks_.resize(blocks);
   if (bytes > memory_bytes_) {
     memory_.reset();
@@ -112,13 +113,17 @@ bool AttentionStrand::NextPlace(const AttentionPlan& plan, ItemQueue* queue, Cur
 void AttentionStrand::Locate(const AttentionPlan& plan, Place* place) const {
   const uint64_t page_tokens = plan.batch.shape.page_tokens;
   const KvPage* pages = plan.batch.sequences[place->item.sequence].pages;
+  place->has_gathered = false;
   for (uint32_t o = 0; o < plan.tile_tokens / kOctetTokens; ++o) {
     const uint64_t token = place->token + uint64_t{o} * kOctetTokens;
     const uint64_t slot = token % page_tokens;
     place->segments[o] = nullptr;
     place->slots[o] = static_cast<uint32_t>(slot);
-    const bool is_whole = ((place->seen >> (o * kOctetTokens)) & kOctetMask) == kOctetMask;
-    if (!is_whole || slot + kOctetTokens > page_tokens) continue;
+    const uint64_t seen = (place->seen >> (o * kOctetTokens)) & kOctetMask;
+    if (seen != kOctetMask || slot + kOctetTokens > page_tokens) {
+      place->has_gathered = place->has_gathered || seen != 0;
+      continue;
+    }
     const std::byte* at = SegmentAt(plan.batch.regions, pages[token / page_tokens]);
     place->segments[o] = at;
     if (!plan.geometry.scaled || slot % kBlockRows != 0) continue;
@@ -134,59 +139,58 @@ void AttentionStrand::Locate(const AttentionPlan& plan, Place* place) const {
   }
 }
 
-void AttentionStrand::PointAt(const AttentionPlan& plan, const Place& place, uint32_t kv_head,
-                              Part part, Octets* octets) const {
+// The first units of a place, at most `units_max`: the keys of each head, then the values of each.
+// Returns how many.
+uint32_t AttentionStrand::PointAt(const AttentionPlan& plan, const Place& place, uint32_t units_max,
+                                  const std::byte** octets) const {
   const KvShape& shape = plan.batch.shape;
-  const bool is_keys = part == Part::kKeys;
-  const uint64_t row_bytes = RowBytes(shape.dtype, is_keys ? shape.key_dim : shape.value_dim);
-  const uint64_t tile = (is_keys ? plan.segment.key : plan.segment.value) +
-                        uint64_t{kv_head} * shape.page_tokens * row_bytes;
-  for (uint32_t o = 0; o < plan.tile_tokens / kOctetTokens; ++o) {
-    const std::byte* segment = place.segments[o];
-    (*octets)[o] = segment == nullptr ? zeros_ : segment + tile + place.slots[o] * row_bytes;
+  const uint64_t count = plan.tile_tokens / kOctetTokens;
+  const uint32_t heads = plan.HeadsOf(place.item);
+  const uint32_t parts = plan.geometry.values_in_keys ? 1 : 2;
+  uint32_t units = 0;
+  for (uint32_t part = 0; part < parts; ++part) {
+    const uint64_t row_bytes = RowBytes(shape.dtype, part == 0 ? shape.key_dim : shape.value_dim);
+    const uint64_t head_bytes = shape.page_tokens * row_bytes;
+    const uint64_t tile = (part == 0 ? plan.segment.key : plan.segment.value) +
+                          plan.FirstHead(place.item) * head_bytes;
+    const uint32_t part_heads = std::min(heads, units_max - units);
+    for (uint64_t o = 0; o < count; ++o) {
+      const std::byte* const segment = place.segments[o];
+      const bool is_whole = segment != nullptr;
+      const std::byte* at = is_whole ? segment + tile + place.slots[o] * row_bytes : zeros_;
+      const uint64_t step = is_whole ? head_bytes : 0;
+      for (uint32_t h = 0; h < part_heads; ++h, at += step) octets[(units + h) * count + o] = at;
+    }
+    units += part_heads;
   }
+  return units;
 }
 
-// Units are what is read at once: the tile's keys head by head, then its values; those of the next
-// tile follow. False where there is none.
-bool AttentionStrand::PointAtUnit(const AttentionPlan& plan, const Place& place, const Place* next,
-                                  uint32_t unit, Octets* octets) const {
-  const uint32_t units = plan.geometry.values_in_keys ? heads_ : 2 * heads_;
-  const Place* at = &place;
-  uint32_t heads = heads_;
-  if (unit >= units) {
-    if (next == nullptr) return false;
-    at = next;
-    unit -= units;
-    heads = plan.HeadsOf(next->item);
-    if (unit >= (plan.geometry.values_in_keys ? heads : 2 * heads)) return false;
+// All units of the place, and those after them, which are only prefetched.
+void AttentionStrand::PointAtUnits(const AttentionPlan& plan, const Place& place,
+                                   const Place* next) {
+  const uint64_t octets = plan.tile_tokens / kOctetTokens;
+  const uint32_t own = PointAt(plan, place, UINT32_MAX, units_.data());
+  const uint32_t wanted = own + kUnitsAhead;
+  uint32_t units = own;
+  if (next != nullptr) units += PointAt(plan, *next, kUnitsAhead, &units_[own * octets]);
+  for (; units < wanted; ++units) {
+    std::copy_n(&units_[(units - 1) * octets], octets, &units_[units * octets]);
   }
-  const uint32_t first_head = plan.FirstHead(at->item);
-  const bool is_keys = unit < heads;
-  PointAt(plan, *at, first_head + (is_keys ? unit : unit - heads),
-          is_keys ? Part::kKeys : Part::kValues, octets);
-  return true;
-}
-
-// What to prefetch while `unit` is computed on.
-void AttentionStrand::PointAhead(const AttentionPlan& plan, const Place& place, const Place* next,
-                                 uint32_t unit) {
-  tile_.has_next = PointAtUnit(plan, place, next, unit + 1, &tile_.next);
-  if (!tile_.has_next) return;
-  if (PointAtUnit(plan, place, next, unit + 2, &tile_.beyond)) return;
-  std::copy_n(tile_.next, kTileOctets, tile_.beyond);
 }
 
 void AttentionStrand::Gather(const AttentionPlan& plan, const Place& place, uint32_t kv_head,
-                             Part part) {
+                             Part part, const std::byte** octets) {
+  if (!place.has_gathered) return;
   for (uint32_t o = 0; o < plan.tile_tokens / kOctetTokens; ++o) {
     const bool is_seen = ((place.seen >> (o * kOctetTokens)) & kOctetMask) != 0;
-    if (is_seen && place.segments[o] == nullptr) GatherOctet(plan, place, kv_head, part, o);
+    if (!is_seen || place.segments[o] != nullptr) continue;
+    octets[o] = GatherOctet(plan, place, kv_head, part, o);
   }
 }
 
-void AttentionStrand::GatherOctet(const AttentionPlan& plan, const Place& place, uint32_t kv_head,
-                                  Part part, uint32_t octet) {
+const std::byte* AttentionStrand::GatherOctet(const AttentionPlan& plan, const Place& place,
+                                              uint32_t kv_head, Part part, uint32_t octet) {
   const KvShape& shape = plan.batch.shape;
   const KvPage* pages = plan.batch.sequences[place.item.sequence].pages;
   const bool is_keys = part == Part::kKeys;
@@ -206,7 +210,7 @@ void AttentionStrand::GatherOctet(const AttentionPlan& plan, const Place& place,
     const uint64_t index = uint64_t{kv_head} * shape.page_tokens + token % shape.page_tokens;
     std::memcpy(row, at + index * row_bytes, row_bytes);
   }
-  (is_keys ? tile_.keys : tile_.values)[octet] = to;
+  return to;
 }
 
 void AttentionStrand::FillScales(const AttentionPlan& plan, const Place& place, uint32_t kv_head,
@@ -308,23 +312,24 @@ void AttentionStrand::PackHead(const AttentionPlan& plan, const AttentionItem& i
 void AttentionStrand::AttendTile(const AttentionPlan& plan, const Place& place, const Place* next) {
   const TileGeometry& geometry = plan.geometry;
   const uint32_t first_head = plan.FirstHead(place.item);
+  const uint64_t octets = plan.tile_tokens / kOctetTokens;
   const bool has_values = !geometry.values_in_keys;
   FillVisible(plan, place);
+  PointAtUnits(plan, place, next);
   for (uint32_t h = 0; h < heads_; ++h) {
-    PointAt(plan, place, first_head + h, Part::kKeys, &tile_.keys);
-    Gather(plan, place, first_head + h, Part::kKeys);
-    PointAhead(plan, place, next, h);
+    const std::byte** const keys = &units_[h * octets];
+    Gather(plan, place, first_head + h, Part::kKeys, keys);
+    tile_.keys = keys;
     RowBlock* const blocks = &blocks_[h * head_blocks_];
     for (uint32_t b = 0; b < head_blocks_; ++b) {
       plan.ops->score(geometry, tile_, scratch_, &blocks[b]);
     }
   }
   for (uint32_t h = 0; h < heads_; ++h) {
-    tile_.has_next = false;
     if (has_values) {
-      PointAt(plan, place, first_head + h, Part::kValues, &tile_.values);
-      Gather(plan, place, first_head + h, Part::kValues);
-      PointAhead(plan, place, next, heads_ + h);
+      const std::byte** const values = &units_[(heads_ + h) * octets];
+      Gather(plan, place, first_head + h, Part::kValues, values);
+      tile_.values = values;
     }
     if (geometry.scaled) {
       FillScales(plan, place, first_head + h, Part::kKeys);

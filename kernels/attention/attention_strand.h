@@ -17,6 +17,9 @@
 
 namespace cairn::kernels {
 
+// A unit is what is read at once: one tile's keys, or values, of one head.
+inline constexpr uint32_t kUnitsAhead = 2;
+
 // Not thread-safe; strands of one plan may run at once.
 class AttentionStrand {
  public:
@@ -37,6 +40,7 @@ class AttentionStrand {
     uint64_t seen = 0;  // Bit t: some row sees token t of the tile.
     bool begins_item = false;
     bool ends_item = false;
+    bool has_gathered = false;  // Some token is seen in an octet that is gathered.
     // Segments of the pages that octets lie in, null for an octet that is gathered or not seen.
     const std::byte* segments[kTileOctets];
     uint32_t slots[kTileOctets];  // Of an octet's first token within its page.
@@ -51,14 +55,13 @@ class AttentionStrand {
 
   bool NextPlace(const AttentionPlan& plan, ItemQueue* queue, Cursor* cursor, Place* place) const;
   void Locate(const AttentionPlan& plan, Place* place) const;
-  void PointAt(const AttentionPlan& plan, const Place& place, uint32_t kv_head, Part part,
-               Octets* octets) const;
-  bool PointAtUnit(const AttentionPlan& plan, const Place& place, const Place* next, uint32_t unit,
-                   Octets* octets) const;
-  void PointAhead(const AttentionPlan& plan, const Place& place, const Place* next, uint32_t unit);
-  void Gather(const AttentionPlan& plan, const Place& place, uint32_t kv_head, Part part);
-  void GatherOctet(const AttentionPlan& plan, const Place& place, uint32_t kv_head, Part part,
-                   uint32_t octet);
+  uint32_t PointAt(const AttentionPlan& plan, const Place& place, uint32_t units_max,
+                   const std::byte** octets) const;
+  void PointAtUnits(const AttentionPlan& plan, const Place& place, const Place* next);
+  void Gather(const AttentionPlan& plan, const Place& place, uint32_t kv_head, Part part,
+              const std::byte** octets);
+  const std::byte* GatherOctet(const AttentionPlan& plan, const Place& place, uint32_t kv_head,
+                               Part part, uint32_t octet);
   void FillScales(const AttentionPlan& plan, const Place& place, uint32_t kv_head, Part part);
   void FillVisible(const AttentionPlan& plan, const Place& place);
   void BeginItem(const AttentionPlan& plan, const AttentionItem& item);
@@ -73,6 +76,9 @@ class AttentionStrand {
   }
 
   Tile tile_;
+  // Octets of the units of the tile at hand, in the order in which they are read, and of the
+  // kUnitsAhead units after them.
+  std::vector<const std::byte*> units_;
   // Of the rows at hand.
   AttentionItem packed_;  // Whose queries are packed.
   bool has_packed_ = false;

@@ -59,10 +59,10 @@ namespace cairn::kernels::avx512 {
 
 inline constexpr int kLineBytes = 64;
 
-// Inline by force, as all that only prefetch: GCC takes them for functions without effect, whose
-// calls it may drop.
+// Volatile, because compilers move prefetches together, and the processor drops those of a burst: a
+// quarter of the memory's speed.
 __attribute__((always_inline)) inline void Prefetch(const std::byte* line) {
-  _mm_prefetch(reinterpret_cast<const char*>(line), _MM_HINT_T0);
+  asm volatile("prefetcht0 %0" : : "m"(*line));
 }
 
 // Joins 64 low and high halves and stores 64 numbers.

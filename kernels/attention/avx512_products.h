@@ -74,90 +74,84 @@ inline void StoreScores(__m512* sums, float* scores) {
   for (int i = 0; i < count; ++i) _mm512_store_ps(scores + i * 16, sums[i]);
 }
 
-// What a product prefetches: octets in order, as many bytes of numbers as it reads itself. Codes
-// are shorter than numbers, so only each `stride`-th of its steps (a power of two) prefetches.
+// What a product prefetches: while it computes on an octet it asks for others in the order in which
+// they will be read, as many bytes of numbers as it reads itself. The processor drops prefetches
+// while too many reads are under way, so each line is asked for twice: `far` octets ahead and again
+// `near` octets ahead. Products take a template argument kStride: each so many steps one prefetches
+// (1, or more where stored codes are shorter than numbers); 0: none.
 struct Ahead {
-  const std::byte* const* next = nullptr;  // Null: nothing.
-  const std::byte* const* beyond = nullptr;
-  int64_t stride = 1;
+  const std::byte* const* octets = nullptr;  // Those of the tile and behind; null: nothing.
+  int64_t near = 0;
+  int64_t far = 0;
 };
 
-// Where a product's next prefetches go. The processor drops prefetches while too many reads are
-// under way, so each line is asked for again: two units ahead of its use, one unit ahead, and there
-// once more where the product has time for it.
+// Where a product's next prefetches go.
 struct AheadLines {
-  const std::byte* next = nullptr;  // Null: nothing.
-  const std::byte* beyond = nullptr;
+  const std::byte* near = nullptr;
+  const std::byte* far = nullptr;
 
-  template <int R>
-  __attribute__((always_inline)) void Fetch(int line) const {
-    Prefetch(beyond + line * kLineBytes);
-    Prefetch(next + line * kLineBytes);
-    if constexpr (R <= 4) Prefetch(next + line * kLineBytes);
+  // Those that computing on octet `octet` of the tile asks for.
+  static AheadLines Of(const Ahead& ahead, int64_t octet) {
+    return {ahead.octets[octet + ahead.near], ahead.octets[octet + ahead.far]};
   }
-  void Advance(int lines) {
-    next += lines * kLineBytes;
-    beyond += lines * kLineBytes;
+  __attribute__((always_inline)) void Fetch(int line) const {
+    Prefetch(far + line * kLineBytes);
+    Prefetch(near + line * kLineBytes);
+  }
+  void Advance(int64_t lines) {
+    near += lines * kLineBytes;
+    far += lines * kLineBytes;
   }
 };
 
-// One octet's rows, and between them the prefetches of kLines lines; odd multiples of the stride
-// are kept, x86 scales them by two and four.
-template <int R, int kLines>
-inline void DotOctet(const std::byte* key, int64_t stride, __m512i query, const AheadLines& ahead,
-                     int line, __m512* sums) {
-  const int64_t stride3 = 3 * stride;
-  const std::byte* const rows[8] = {key,
-                                    key + stride,
-                                    key + 2 * stride,
-                                    key + stride3,
-                                    key + 4 * stride,
-                                    key + 5 * stride,
-                                    key + 2 * stride3,
-                                    key + 7 * stride};
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) {
-    sums[i] = DotPairs(sums[i], Repeat<R>(rows[i]), query);
-    if (i < kLines) ahead.Fetch<R>(line + i);
+// One step of sixteen tokens, a piece of each row, and between them the prefetches of as many lines
+// as the pieces have.
+template <int R, bool kPrefetches>
+__attribute__((always_inline)) inline void DotStep(const std::byte* key0, const std::byte* key1,
+                                                   int64_t row_bytes, __m512i query,
+                                                   AheadLines* lines, __m512* sums) {
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) {
+    const std::byte* const row = (i < 8 ? key0 : key1) + (i % 8) * row_bytes;
+    sums[i] = DotPairs(sums[i], Repeat<R>(row), query);
+    if (kPrefetches && i % R == 0) lines->Fetch(i / R);
   }
+  if (kPrefetches) lines->Advance(16 / R);
 }
 
-// One step of sixteen tokens: a piece of each row.
-template <int R, int kLines>
-inline void DotStep(const std::byte* key0, const std::byte* key1, int64_t stride, __m512i query,
-                    const AheadLines& ahead, __m512* sums) {
-  constexpr int kFirst = (kLines + 1) / 2;
-  DotOctet<R, kFirst>(key0, stride, query, ahead, 0, sums);
-  DotOctet<R, kLines - kFirst>(key1, stride, query, ahead, kFirst, sums + 8);
-}
+struct KeyArguments {
+  const Octets* keys;
+  Ahead ahead;
+  uint32_t octets;
+  int64_t row_bytes;
+  int passes;  // 2 where queries are the sum of two bfloat16 numbers, packed one after the other.
+  const std::byte* queries;
+  float* scores;
+};
 
-// Scores of a tile's tokens for the block's rows. `passes` is 2 where queries are the sum of two
-// bfloat16 numbers, packed one after the other.
-template <int R>
-void KeysByQueries(const Octets& keys, const Ahead& ahead, uint32_t octets, int64_t row_bytes,
-                   int passes, const std::byte* queries, float* scores) {
+// Scores of a tile's tokens for the block's rows. kRowBytes is that of keys, or 0: any.
+template <int R, int kRowBytes, int kStride>
+void KeysByQueries(const KeyArguments& in) {
   constexpr int kStepBytes = kLineBytes / R;
-  constexpr int kStepLines = 16 / R;
+  const int64_t row_bytes = kRowBytes == 0 ? in.row_bytes : kRowBytes;
   const int64_t steps = row_bytes / kStepBytes;
-  for (uint32_t o = 0; o < octets; o += 2) {
+  for (uint32_t o = 0; o < in.octets; o += 2) {
     __m512 sums[16];
 #pragma GCC unroll 16
     for (int i = 0; i < 16; ++i) sums[i] = _mm512_setzero_ps();
-    for (int pass = 0; pass < passes; ++pass) {
-      const std::byte* query = queries + pass * steps * kLineBytes;
-      const std::byte* key0 = keys[o];
-      const std::byte* key1 = keys[o + 1];
-      const bool prefetches = ahead.next != nullptr && pass == 0;
+    for (int pass = 0; pass < in.passes; ++pass) {
+      const std::byte* query = in.queries + pass * steps * kLineBytes;
+      const std::byte* key0 = (*in.keys)[o];
+      const std::byte* key1 = (*in.keys)[o + 1];
       for (int half = 0; half < 2; ++half) {
         AheadLines lines;
-        if (prefetches) lines = {ahead.next[o + half], ahead.beyond[o + half]};
+        if (kStride > 0) lines = AheadLines::Of(in.ahead, o + half);
         for (int64_t step = 0; step < steps / 2; ++step) {
           const __m512i q = _mm512_load_si512(query);
-          if (prefetches && (step & (ahead.stride - 1)) == 0) {
-            DotStep<R, kStepLines>(key0, key1, row_bytes, q, lines, sums);
-            lines.Advance(kStepLines);
+          if (kStride == 1 || (kStride > 1 && step % std::max(kStride, 1) == 0)) {
+            DotStep<R, true>(key0, key1, row_bytes, q, &lines, sums);
           } else {
-            DotStep<R, 0>(key0, key1, row_bytes, q, lines, sums);
+            DotStep<R, false>(key0, key1, row_bytes, q, &lines, sums);
           }
           query += kLineBytes;
           key0 += kStepBytes;
@@ -165,26 +159,7 @@ void KeysByQueries(const Octets& keys, const Ahead& ahead, uint32_t octets, int6
         }
       }
     }
-    StoreScores<R>(sums, scores + o * 8 * R);
-  }
-}
-
-using KeysByQueriesFunction = void (*)(const Octets& keys, const Ahead& ahead, uint32_t octets,
-                                       int64_t row_bytes, int passes, const std::byte* queries,
-                                       float* scores);
-
-inline KeysByQueriesFunction KeysByQueriesOf(uint32_t padded_rows) {
-  switch (padded_rows) {
-    case 1:
-      return KeysByQueries<1>;
-    case 2:
-      return KeysByQueries<2>;
-    case 4:
-      return KeysByQueries<4>;
-    case 8:
-      return KeysByQueries<8>;
-    default:
-      return KeysByQueries<16>;
+    StoreScores<R>(sums, in.scores + o * 8 * R);
   }
 }
 
@@ -196,20 +171,28 @@ constexpr int WeightIndex(int pair, int row) {
   return pair / kPairs * 8 + row * kPairs + pair % kPairs;
 }
 
-// One octet's share of WeightsByValues.
-template <int R, int kFirst, int kRows, int kColumns>
-inline void AddOctet(const std::byte* row, int64_t row_bytes, const uint32_t* weights,
-                     AheadLines ahead, int64_t stride, __m512 (*sums)[2 * kColumns]) {
+struct ValueArguments {
+  const Octets* values;
+  Ahead ahead;
+  uint32_t octets;
+  uint32_t span;  // Octets at once: each span is read once for each kColumns columns, so one that
+                  // comes from memory should be as short as what is prefetched near.
+  int64_t row_bytes;
+  const uint32_t* weights;
+  int64_t columns;
+  float* output;
+};
+
+// One octet's share of AddOctets.
+template <int R, int kFirst, int kRows, int kColumns, int kStride>
+__attribute__((always_inline)) inline void AddOctet(const std::byte* row, int64_t row_bytes,
+                                                    const uint32_t* weights, AheadLines lines,
+                                                    __m512 (*sums)[2 * kColumns]) {
 #pragma GCC unroll 4
   for (int pair = 0; pair < 4; ++pair, row += 2 * row_bytes) {
-    const bool prefetches = ahead.next != nullptr && (pair & (stride - 1)) == 0;
+    const bool prefetches = kStride > 0 && pair % std::max(kStride, 1) == 0;
 #pragma GCC unroll 4
     for (int c = 0; c < kColumns; ++c) {
-      if (prefetches) {
-        ahead.Fetch<R>(0);
-        ahead.Fetch<R>(1);
-        ahead.Advance(2);
-      }
       const __m512i even = _mm512_loadu_si512(row + c * kLineBytes);
       const __m512i odd = _mm512_loadu_si512(row + row_bytes + c * kLineBytes);
       const __m512i low = _mm512_unpacklo_epi16(even, odd);
@@ -218,21 +201,26 @@ inline void AddOctet(const std::byte* row, int64_t row_bytes, const uint32_t* we
       for (int r = 0; r < kRows; ++r) {
         const __m512i weight = Repeat<16>(weights + WeightIndex<R>(pair, kFirst + r));
         sums[r][2 * c] = DotPairs(sums[r][2 * c], low, weight);
+        if (prefetches && r == 0) lines.Fetch(0);
         sums[r][2 * c + 1] = DotPairs(sums[r][2 * c + 1], high, weight);
+        if (prefetches && r == kRows / 2) lines.Fetch(1);
       }
+      if (prefetches) lines.Advance(2);
     }
   }
 }
 
-// output = output * shrink + weights by values, for rows [kFirst, kFirst + kRows) of R: 32 columns
-// are two vectors, as unpacking orders them; kColumns times 32 are done at once.
-template <int R, int kFirst, int kRows, int kColumns>
-void WeightsByValues(const Octets& values, const Ahead& ahead, uint32_t octets, int64_t row_bytes,
-                     const uint32_t* weights, const float* shrink, float* output, int64_t columns) {
+// output = output * shrink + weights by values, for rows [kFirst, kFirst + kRows) of R and octets
+// [begin, begin + span): 32 columns are two vectors, as unpacking orders them; kColumns times 32
+// are done at once. Prefetches in the order of octets, `passes` pieces of each.
+template <int R, int kFirst, int kRows, int kColumns, int kRowBytes, int kStride>
+void AddOctets(const ValueArguments& in, uint32_t begin, const float* shrink) {
+  constexpr int kPieceLines = kStride == 0 ? 0 : 8 / std::max(kStride, 1) * kColumns;
+  const int64_t row_bytes = kRowBytes == 0 ? in.row_bytes : kRowBytes;
+  const int64_t columns = kRowBytes == 0 ? in.columns : kRowBytes / 2;
   const int64_t passes = columns / (32 * kColumns);
-  // A pass's octet is one of `passes` pieces of an octet ahead.
-  const int64_t piece_bytes = (8 / ahead.stride) * kColumns * kLineBytes;
-  int64_t ahead_octet = 0, ahead_piece = 0, ahead_bytes = 0;
+  int64_t ahead_octet = begin, ahead_piece = 0;
+  float* output = in.output + kFirst * columns;
   for (int64_t pass = 0; pass < passes; ++pass, output += 32 * kColumns) {
     __m512 sums[kRows][2 * kColumns];
 #pragma GCC unroll 8
@@ -240,30 +228,42 @@ void WeightsByValues(const Octets& values, const Ahead& ahead, uint32_t octets, 
       const __m512 factor = _mm512_set1_ps(shrink[(kFirst + r) * (16 / R)]);
 #pragma GCC unroll 8
       for (int c = 0; c < 2 * kColumns; ++c) {
-        const float* from = output + (kFirst + r) * columns + 16 * c;
-        sums[r][c] = _mm512_mul_ps(_mm512_load_ps(from), factor);
+        sums[r][c] = _mm512_mul_ps(_mm512_load_ps(output + r * columns + 16 * c), factor);
       }
     }
-    for (uint32_t o = 0; o < octets; ++o) {
+    for (uint32_t o = begin; o < begin + in.span; ++o) {
       AheadLines lines;
-      if (ahead.next != nullptr) {
-        lines = {ahead.next[ahead_octet] + ahead_bytes, ahead.beyond[ahead_octet] + ahead_bytes};
-        ahead_bytes += piece_bytes;
+      if (kStride > 0) {
+        lines = AheadLines::Of(in.ahead, ahead_octet);
+        lines.Advance(ahead_piece * kPieceLines);
         if (++ahead_piece == passes) {
-          ahead_piece = ahead_bytes = 0;
+          ahead_piece = 0;
           ++ahead_octet;
         }
       }
-      AddOctet<R, kFirst, kRows, kColumns>(values[o] + pass * kColumns * kLineBytes, row_bytes,
-                                           weights + o * 4 * R, lines, ahead.stride, sums);
+      AddOctet<R, kFirst, kRows, kColumns, kStride>((*in.values)[o] + pass * kColumns * kLineBytes,
+                                                    row_bytes, in.weights + o * 4 * R, lines, sums);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
       for (int c = 0; c < 2 * kColumns; ++c) {
-        _mm512_store_ps(output + (kFirst + r) * columns + 16 * c, sums[r][c]);
+        _mm512_store_ps(output + r * columns + 16 * c, sums[r][c]);
       }
     }
+  }
+}
+
+// The same for all octets; the first sixteen rows' second half does not prefetch again. kRowBytes
+// is that of values and of twice as many columns, or 0: any.
+template <int R, int kColumns, int kRowBytes, int kStride>
+void WeightsByValues(const ValueArguments& in, const float* shrink) {
+  constexpr int kRows = std::min(R, 8);
+  alignas(64) float kept[kBlockRows];
+  _mm512_store_ps(kept, _mm512_set1_ps(1.0f));
+  for (uint32_t o = 0; o < in.octets; o += in.span, shrink = kept) {
+    AddOctets<R, 0, kRows, kColumns, kRowBytes, kStride>(in, o, shrink);
+    if constexpr (R == 16) AddOctets<R, 8, kRows, kColumns, kRowBytes, 0>(in, o, shrink);
   }
 }
 

@@ -18,6 +18,7 @@ namespace cairn::kernels {
 namespace {
 
 constexpr uint32_t kDimStep = 64;
+constexpr int kUsualRowBytes = 256;  // Heads of 128, which products are compiled for apart.
 
 bool Does(const TileGeometry& geometry) {
   const bool is_narrow = geometry.dtype == KvDtype::kBfloat16 || BitsOf(geometry.dtype) <= 8;
@@ -120,20 +121,91 @@ void Decode(KvDtype dtype, const std::byte* const* codes, uint32_t octets, uint3
 }
 
 // Where an octet's numbers are, in stored bytes or once they are staged.
-void PointAt(const TileGeometry& geometry, const Octets& stored, std::byte* staged, uint32_t dim,
-             Octets* octets) {
-  for (uint32_t o = 0; o < kTileOctets; ++o) {
+void PointAt(const TileGeometry& geometry, const std::byte* const* stored, std::byte* staged,
+             uint32_t dim, Octets* octets) {
+  for (uint32_t o = 0; o < OctetsOfTile(geometry); ++o) {
     (*octets)[o] = IsStaged(geometry) ? staged + o * kOctetTokens * StagedRowBytes(dim) : stored[o];
   }
 }
 
-avx512::Ahead AheadOf(const TileGeometry& geometry, const Tile& tile, const RowBlock& block) {
-  avx512::Ahead ahead;
-  ahead.stride = 16 / BitsOf(geometry.dtype);
-  if (!tile.has_next || !block.is_first) return ahead;
-  ahead.next = tile.next;
-  ahead.beyond = tile.beyond;
-  return ahead;
+// Every how many steps a product of the block prefetches; 0: never. The first block of a head does
+// it for all.
+int StrideOf(const TileGeometry& geometry, const RowBlock& block) {
+  return block.is_first ? static_cast<int>(16 / BitsOf(geometry.dtype)) : 0;
+}
+
+// Distances that were fastest: with many rows more is computed between two reads.
+avx512::Ahead AheadOf(const std::byte* const* stored, int stride, uint32_t rows) {
+  const bool is_wide = rows >= 8 && stride < 4;
+  return {stored, (is_wide ? 4 : 2) * stride, (is_wide ? 6 : 4) * stride};
+}
+
+template <int R, int kRowBytes>
+void ScoreRows(int stride, const avx512::KeyArguments& in) {
+  switch (stride) {
+    case 0:
+      return avx512::KeysByQueries<R, kRowBytes, 0>(in);
+    case 1:
+      return avx512::KeysByQueries<R, kRowBytes, 1>(in);
+    case 2:
+      return avx512::KeysByQueries<R, kRowBytes, 2>(in);
+    default:
+      return avx512::KeysByQueries<R, kRowBytes, 4>(in);
+  }
+}
+
+template <int R>
+void ScoreBlock(const TileGeometry& geometry, const Tile& tile, const Octets& keys,
+                RowBlock* block) {
+  const int stride = StrideOf(geometry, *block);
+  avx512::KeyArguments in;
+  in.keys = &keys;
+  in.ahead = AheadOf(tile.keys, stride, R);
+  in.octets = tile.octets;
+  in.row_bytes = StagedRowBytes(geometry.key_dim);
+  in.passes = Passes(geometry);
+  in.queries = block->queries;
+  in.scores = block->scores;
+  if (in.row_bytes == kUsualRowBytes) return ScoreRows<R, kUsualRowBytes>(stride, in);
+  ScoreRows<R, 0>(stride, in);
+}
+
+template <int R, int kColumns, int kRowBytes>
+void AddStrided(int stride, const avx512::ValueArguments& in, const float* shrink) {
+  switch (stride) {
+    case 0:
+      return avx512::WeightsByValues<R, kColumns, kRowBytes, 0>(in, shrink);
+    case 1:
+      return avx512::WeightsByValues<R, kColumns, kRowBytes, 1>(in, shrink);
+    case 2:
+      return avx512::WeightsByValues<R, kColumns, kRowBytes, 2>(in, shrink);
+    default:
+      return avx512::WeightsByValues<R, kColumns, kRowBytes, 4>(in, shrink);
+  }
+}
+
+template <int R>
+void AddBlock(const TileGeometry& geometry, const Tile& tile, const Octets& values,
+              uint32_t* weights, RowBlock* block) {
+  constexpr int kColumns = R <= 2 ? 4 : (R == 4 ? 2 : 1);
+  alignas(64) float shrink[kBlockRows];
+  _mm512_store_ps(shrink, avx512::Softmax<R>(geometry, tile, block->scores, weights, block));
+  const bool in_keys = geometry.values_in_keys;
+  const int stride = in_keys ? 0 : StrideOf(geometry, *block);
+  avx512::ValueArguments in;
+  in.values = &values;
+  in.ahead = AheadOf(tile.values, stride, R);
+  in.octets = tile.octets;
+  in.span = IsStaged(geometry) || R == 16 ? tile.octets : 2;
+  in.row_bytes = StagedRowBytes(in_keys ? geometry.key_dim : geometry.value_dim);
+  in.weights = weights;
+  in.columns = geometry.value_dim;
+  in.output = block->output;
+  if (in.row_bytes == kUsualRowBytes && !in_keys) {
+    return AddStrided<R, kColumns, kUsualRowBytes>(stride, in, shrink);
+  }
+  if (in.columns % (32 * kColumns) == 0) return AddStrided<R, kColumns, 0>(stride, in, shrink);
+  AddStrided<R, std::min(kColumns, 2), 0>(stride, in, shrink);
 }
 
 void Score(const TileGeometry& geometry, const Tile& tile, std::byte* memory, RowBlock* block) {
@@ -143,39 +215,17 @@ void Score(const TileGeometry& geometry, const Tile& tile, std::byte* memory, Ro
   }
   Octets keys;
   PointAt(geometry, tile.keys, scratch.keys, geometry.key_dim, &keys);
-  const avx512::Ahead ahead = AheadOf(geometry, tile, *block);
-  const auto products = avx512::KeysByQueriesOf(PaddedRows(block->rows));
-  products(keys, ahead, tile.octets, StagedRowBytes(geometry.key_dim), Passes(geometry),
-           block->queries, block->scores);
-}
-
-template <int R, int kColumns>
-void AllRows(const TileGeometry& geometry, const Octets& values, const avx512::Ahead& ahead,
-             uint32_t octets, const uint32_t* weights, const float* shrink, float* output) {
-  constexpr int kRows = std::min(R, 8);
-  const int64_t columns = geometry.value_dim;
-  const int64_t row_bytes =
-      StagedRowBytes(geometry.values_in_keys ? geometry.key_dim : geometry.value_dim);
-  avx512::WeightsByValues<R, 0, kRows, kColumns>(values, ahead, octets, row_bytes, weights, shrink,
-                                                 output, columns);
-  if constexpr (R == 16) {
-    avx512::WeightsByValues<R, 8, kRows, kColumns>(values, {}, octets, row_bytes, weights, shrink,
-                                                   output, columns);
-  }
-}
-
-template <int R>
-void AddRows(const TileGeometry& geometry, const Tile& tile, const Octets& values,
-             uint32_t* weights, RowBlock* block) {
-  alignas(64) float shrink[kBlockRows];
-  _mm512_store_ps(shrink, avx512::Softmax<R>(geometry, tile, block->scores, weights, block));
-  const avx512::Ahead ahead = AheadOf(geometry, tile, *block);
-  constexpr int kColumns = R <= 2 ? 4 : (R == 4 ? 2 : 1);
-  if (geometry.value_dim % (32 * kColumns) == 0) {
-    AllRows<R, kColumns>(geometry, values, ahead, tile.octets, weights, shrink, block->output);
-  } else {
-    AllRows<R, std::min(kColumns, 2)>(geometry, values, ahead, tile.octets, weights, shrink,
-                                      block->output);
+  switch (PaddedRows(block->rows)) {
+    case 1:
+      return ScoreBlock<1>(geometry, tile, keys, block);
+    case 2:
+      return ScoreBlock<2>(geometry, tile, keys, block);
+    case 4:
+      return ScoreBlock<4>(geometry, tile, keys, block);
+    case 8:
+      return ScoreBlock<8>(geometry, tile, keys, block);
+    default:
+      return ScoreBlock<16>(geometry, tile, keys, block);
   }
 }
 
@@ -192,15 +242,15 @@ void Add(const TileGeometry& geometry, const Tile& tile, std::byte* memory, RowB
   }
   switch (PaddedRows(block->rows)) {
     case 1:
-      return AddRows<1>(geometry, tile, values, scratch.weights, block);
+      return AddBlock<1>(geometry, tile, values, scratch.weights, block);
     case 2:
-      return AddRows<2>(geometry, tile, values, scratch.weights, block);
+      return AddBlock<2>(geometry, tile, values, scratch.weights, block);
     case 4:
-      return AddRows<4>(geometry, tile, values, scratch.weights, block);
+      return AddBlock<4>(geometry, tile, values, scratch.weights, block);
     case 8:
-      return AddRows<8>(geometry, tile, values, scratch.weights, block);
+      return AddBlock<8>(geometry, tile, values, scratch.weights, block);
     default:
-      return AddRows<16>(geometry, tile, values, scratch.weights, block);
+      return AddBlock<16>(geometry, tile, values, scratch.weights, block);
   }
 }
 

@@ -35,11 +35,10 @@ struct TileGeometry {
 using Octets = const std::byte* [kTileOctets];
 
 struct Tile {
-  Octets keys;
-  Octets values;  // Latent: unused.
-  Octets next;    // What will be read next, to prefetch meanwhile; any addresses.
-  Octets beyond;  // And what after that, or the same again.
-  bool has_next = false;
+  // tile_octets() each, and behind them those that will be read next, as many twice over: addresses
+  // to prefetch meanwhile.
+  const std::byte* const* keys = nullptr;
+  const std::byte* const* values = nullptr;  // Latent: unused.
   uint32_t octets = 0;       // A multiple of kOctetStep; those behind are not looked at.
   bool all_visible = false;  // Every row sees every token of the octets.
   alignas(64) float key_scales[kTileTokens];  // Finite where no row sees.
