@@ -28,6 +28,7 @@ class WriteSession final : public NodeSession,
   void OnAdmitted() override;
   void OnRefused(absl::Status status) override;
   void OnStalled(absl::Status status) override;
+  void OnRightsChanged() override {}  // In a simulation rights stay.
 
  private:
   enum class Admission { kNone, kWaits, kHolds };
