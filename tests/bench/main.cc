@@ -50,8 +50,27 @@ bool TakeOption(const std::vector<std::string>& words, size_t* at, SuiteOptions*
       return true;
     }
   }
-  if (std::optional<std::string> value = ValueOf("--capacity", words, at)) {
-    return absl::SimpleAtoi(*value, &options->capacity) && options->capacity > 0;
+  struct Count {
+    absl::string_view flag;
+    uint32_t* value;
+  };
+  for (const Count& count :
+       {Count{"--capacity", &options->capacity}, Count{"--nodes", &options->nodes},
+        Count{"--routers", &options->routers}, Count{"--seeds", &options->seeds}}) {
+    if (std::optional<std::string> value = ValueOf(count.flag, words, at)) {
+      return absl::SimpleAtoi(*value, count.value) && *count.value > 0;
+    }
+  }
+  struct Real {
+    absl::string_view flag;
+    double* value;
+    double max;
+  };
+  for (const Real& real : {Real{"--stale-seconds", &options->stale_seconds, 1e6},
+                           Real{"--lose-batches", &options->lose_batches, 1}}) {
+    if (std::optional<std::string> value = ValueOf(real.flag, words, at)) {
+      return absl::SimpleAtod(*value, real.value) && *real.value >= 0 && *real.value <= real.max;
+    }
   }
   options->partial = options->partial || words[*at] == "--partial";
   options->grid = options->grid || words[*at] == "--grid";
@@ -88,6 +107,9 @@ int Usage(const std::string& error) {
                "       cairn-bench eviction --trace FILE --capacity BLOCKS [--policy NAME] "
                "[--partial] [--source NAME]\n"
                "       cairn-bench eviction --grid --traces DIR [--policy NAME]\n"
+               "       cairn-bench routing --trace FILE --capacity BLOCKS [--nodes N] "
+               "[--policy NAME] [--stale-seconds S] [--lose-batches SHARE] [--routers N] "
+               "[--seeds N] [--partial] [--source NAME]\n"
                "suites:\n",
                error.c_str());
   for (const Suite& suite : AllSuites()) {

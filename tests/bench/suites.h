@@ -21,6 +21,11 @@ struct SuiteOptions {
   std::string source;
   std::string policy;
   uint32_t capacity = 0;
+  uint32_t nodes = 8;
+  uint32_t routers = 1;
+  uint32_t seeds = 9;
+  double stale_seconds = 0;
+  double lose_batches = 0;
   bool partial = false;
   bool grid = false;
 };
@@ -42,6 +47,7 @@ absl::Status RunFloodSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunHashSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunPressureSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunQuantizationSuite(const SuiteOptions& options, JsonReport* report);
+absl::Status RunRoutingSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunSpillSuite(const SuiteOptions& options, JsonReport* report);
 
 }  // namespace cairn::bench

@@ -21,6 +21,7 @@ struct Arrived {
   int64_t arrival_ms = 0;
   uint64_t name_space = 0;
   uint32_t tokens = 0;
+  uint32_t output_tokens = 0;
   std::vector<replay::IdRun> ids;
 };
 
@@ -47,6 +48,7 @@ absl::StatusOr<std::vector<Arrived>> ReadAll(replay::TraceReader* reader, uint32
     one.arrival_ms = std::llround(request.arrival_s * 1e3);
     one.name_space = request.name_space();
     one.tokens = static_cast<uint32_t>(request.input_tokens());
+    one.output_tokens = static_cast<uint32_t>(request.output_tokens);
     if (options.partial && request.prompt.block_tokens() != 0) {
       one.ids = GivenIds(request.prompt);
     } else {
@@ -71,7 +73,9 @@ class BlockTraceBuilder {
   // False: there are more blocks or runs than numbers.
   bool Add(const Arrived& arrived) {
     BlockTrace::Request request{.first_run = static_cast<uint32_t>(trace_->runs_.size()),
-                                .tokens = arrived.tokens};
+                                .tokens = arrived.tokens,
+                                .output_tokens = arrived.output_tokens,
+                                .arrival_s = static_cast<double>(arrived.arrival_ms) / 1e3};
     Block parent = BlockTrace::kNone;
     for (const replay::IdRun& run : arrived.ids) {
       for (uint64_t id = run.first; id < run.first + run.count; ++id) {

@@ -39,6 +39,8 @@ class BlockTrace {
     uint32_t runs = 0;
     uint32_t blocks = 0;
     uint32_t tokens = 0;
+    uint32_t output_tokens = 0;
+    double arrival_s = 0;
   };
 
   // Reads to the end; requests in the order of their arrival, to the millisecond. The reader's
