@@ -68,6 +68,7 @@ DiskOptions DiskConfig::StoreOptions() const {
   DiskOptions options;
   options.admission =
       spill_admission == kAlways ? SpillAdmission::kAlways : SpillAdmission::kSecondTouch;
+  options.bytes_max = bytes.bytes();
   options.block_bytes_max = spill_block_bytes.bytes();
   options.index_bytes_max = index_memory.bytes();
   options.spill_queue_bytes_max = spill_queue_bytes.bytes();

@@ -7,7 +7,7 @@
 #include "cache_node/service/disk_opening.h"
 #include "cache_node/service/disk_space.h"
 #include "cache_node/service/memory_terms.h"
-#include "cache_node/store/policies/lru_policy.h"
+#include "cache_node/store/policies/policy_registry.h"
 #include "common/base/check.h"
 #include "common/rpc/server_options.h"
 
@@ -42,6 +42,14 @@ BlockStore::Options StoreOptions(const NodeConfig& config) {
   options.token_life_max = config.token_life_max;
   if (config.disk.on()) options.disk = config.disk.StoreOptions();
   return options;
+}
+
+// REQUIRES: the configuration is valid.
+std::unique_ptr<EvictionPolicyFactory> PoliciesOf(const NodeConfig& config) {
+  absl::StatusOr<std::unique_ptr<EvictionPolicyFactory>> policies =
+      MakeEvictionPolicies(config.eviction_policy);
+  CAIRN_CHECK_OK(policies.status());
+  return *std::move(policies);
 }
 
 Executor::Options ExecutorOptions(const NodeConfig& config, std::string name, int threads) {
@@ -136,9 +144,9 @@ Node::Node(const NodeConfig& config, ByteSize limit, Opened opened)
                       : std::make_unique<DiskBells>(static_cast<size_t>(config.disk.read_threads))),
       waker_(&router_),
       waiter_(&waiting_, &clock_),
-      store_(std::make_unique<BlockStore>(
-          StoreOptions(config), &time_, &random_, &counters_, std::move(opened.memory),
-          std::make_unique<LruPolicyFactory>(), StoreSignals(), ledger_.get())),
+      store_(std::make_unique<BlockStore>(StoreOptions(config), &time_, &random_, &counters_,
+                                          std::move(opened.memory), PoliciesOf(config),
+                                          StoreSignals(), ledger_.get())),
       in_flight_(AdmissionOptions(config), &clock_),
       rates_(&clock_),
       node_metrics_(&metrics_, store_.get(), &counters_, &in_flight_, &rates_),

@@ -1,8 +1,10 @@
 #include "cache_node/service/node_config.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cache_node/service/memory_terms.h"
 #include "cache_node/store/feed_hub.h"
 #include "common/server/allocator.h"
@@ -51,6 +53,11 @@ void CheckMemory(const NodeConfig& config, ConfigErrors& errors) {
   errors.CheckRange("pin-memory", config.pin_memory, ByteSize(), config.host_memory);
   errors.CheckRange("connections-max", int64_t{config.connections_max}, int64_t{1},
                     int64_t{100'000});
+  const std::vector<absl::string_view> policies = EvictionPolicyNames();
+  errors.Check(
+      std::find(policies.begin(), policies.end(), config.eviction_policy) != policies.end(),
+      "eviction-policy", config.eviction_policy,
+      absl::StrCat("one of ", absl::StrJoin(policies, ", ")));
 }
 
 void CheckCalls(const NodeConfig& config, ConfigErrors& errors) {

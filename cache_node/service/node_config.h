@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "cache_node/service/disk_config.h"
 #include "cache_node/service/node_facts.h"
+#include "cache_node/store/policies/policy_registry.h"
 #include "common/security/server_security.h"
 #include "common/server/byte_size.h"
 #include "common/server/memory_sum.h"
@@ -39,6 +40,7 @@ struct NodeConfig {
   ByteSize reserved_memory;  // 0: half of the pool.
   ByteSize pin_memory;       // 0: a quarter of the pool.
   int connections_max = 1024;
+  std::string eviction_policy = std::string(kDefaultEvictionPolicy);
 
   DiskConfig disk;
 

@@ -1,6 +1,7 @@
 #include "cache_node/service/node_flags.h"
 
 #include "absl/flags/flag.h"
+#include "cache_node/store/policies/policy_registry.h"
 #include "common/security/server_security_flags.h"
 
 ABSL_FLAG(std::vector<std::string>, listen, {"127.0.0.1:7070"},
@@ -35,6 +36,8 @@ ABSL_FLAG(cairn::ByteSize, reserved_memory, cairn::ByteSize(),
           "Bytes of the pool that writers may hold reserved; 0: half.");
 ABSL_FLAG(cairn::ByteSize, pin_memory, cairn::ByteSize(),
           "Bytes of the pool that may be pinned by wish; 0: a quarter.");
+ABSL_FLAG(std::string, eviction_policy, std::string(cairn::node::kDefaultEvictionPolicy),
+          "Which blocks leave host memory for others, and which are not let in; by name.");
 ABSL_FLAG(int, connections_max, 1024, "Connections that the memory sum allows for, 256 KiB each.");
 
 ABSL_FLAG(std::string, disk_dir, "",
@@ -125,6 +128,7 @@ NodeConfig ConfigFromFlags() {
   config.reserved_memory = absl::GetFlag(FLAGS_reserved_memory);
   config.pin_memory = absl::GetFlag(FLAGS_pin_memory);
   config.connections_max = absl::GetFlag(FLAGS_connections_max);
+  config.eviction_policy = absl::GetFlag(FLAGS_eviction_policy);
   config.disk = DiskConfigFromFlags();
   config.in_flight_bytes = absl::GetFlag(FLAGS_in_flight_bytes);
   config.writers_waiting_max = absl::GetFlag(FLAGS_writers_waiting_max);

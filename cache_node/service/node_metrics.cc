@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace cairn::node {
 
 NodeMetrics::NodeMetrics(Metrics* metrics, const BlockStore* store, const StoreCounters* counters,
@@ -12,6 +14,7 @@ NodeMetrics::NodeMetrics(Metrics* metrics, const BlockStore* store, const StoreC
   AddRefusals(metrics, counters, rates);
   AddState(metrics, store);
   AddAdmission(metrics, in_flight);
+  AddHitRates(metrics, store);
 }
 
 void NodeMetrics::AddCounters(Metrics* metrics, const StoreCounters* counters) {
@@ -32,6 +35,8 @@ void NodeMetrics::AddCounters(Metrics* metrics, const StoreCounters* counters) {
   add("cairn_node_committed_blocks_total", "Blocks that became present.", c.committed_blocks);
   add("cairn_node_reserved_blocks_total", "Blocks reserved.", c.reserved_blocks);
   add("cairn_node_refused_no_space_total", "Blocks refused for want of space.", c.refused_no_space);
+  add("cairn_node_declined_newcomers_total",
+      "Blocks that the eviction policy did not let in: no error.", c.declined_newcomers);
   add("cairn_node_expired_blocks_total", "Blocks removed at the time that their writers said.",
       c.expired_blocks);
   add("cairn_node_refused_quota_total", "Blocks refused by a budget.", c.refused_quota);
@@ -97,6 +102,18 @@ void NodeMetrics::AddState(Metrics* metrics, const BlockStore* store) {
   add("cairn_node_leases", "Open leases.", &StoreStatus::leases);
   add("cairn_node_tokens", "Open write tokens.", &StoreStatus::tokens);
   add("cairn_node_watchers", "Watchers of the feed.", &StoreStatus::watchers);
+}
+
+void NodeMetrics::AddHitRates(Metrics* metrics, const BlockStore* store) {
+  const std::vector<HitRateAtCapacity> rates = store->HitRates();
+  for (size_t i = 0; i < rates.size(); ++i) {
+    callbacks_.push_back(metrics->AddCallback(
+        CallbackKind::kGauge, "cairn_hit_rate_at_capacity",
+        "Share of the blocks asked for lately that an LRU so many times as large as the tier would "
+        "hold; from a sample.",
+        [store, i] { return store->HitRates()[i].hit_rate; },
+        {{"tier", std::string(rates[i].tier)}, {"factor", absl::StrCat(rates[i].factor)}}));
+  }
 }
 
 void NodeMetrics::AddAdmission(Metrics* metrics, const InFlightBytes* in_flight) {

@@ -24,6 +24,7 @@ class NodeMetrics {
   void AddState(Metrics* metrics, const BlockStore* store);
   void AddRefusals(Metrics* metrics, const StoreCounters* counters, const TenantRates* rates);
   void AddAdmission(Metrics* metrics, const InFlightBytes* in_flight);
+  void AddHitRates(Metrics* metrics, const BlockStore* store);
 
   std::vector<CallbackMetric> callbacks_;
 };

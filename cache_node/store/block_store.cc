@@ -209,6 +209,17 @@ StoreStatus BlockStore::Status() const {
           .loads = state_->disk.loading};
 }
 
+std::vector<HitRateAtCapacity> BlockStore::HitRates() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  std::vector<HitRateAtCapacity> rates;
+  for (const TierWorkingSet& tier : static_cast<const StoreState&>(*state_).working_sets) {
+    for (size_t i = 0; i < kCapacityFactors.size(); ++i) {
+      rates.push_back({tier.tier, kCapacityFactors[i], tier.set.HitRate(i)});
+    }
+  }
+  return rates;
+}
+
 std::vector<NamespaceStatus> BlockStore::Namespaces(absl::string_view tenant) const {
   absl::ReaderMutexLock lock(&mutex_);
   const StoreState& state = *state_;

@@ -37,6 +37,7 @@
 #include "cache_node/store/store_counters.h"
 #include "cache_node/store/store_types.h"
 #include "cache_node/store/tenant_quotas.h"
+#include "cache_node/store/tier_working_set.h"
 #include "cache_node/store/write_claim.h"
 #include "cache_node/tiers/disk/disk_tier.h"
 #include "cache_node/tiers/host_memory.h"
@@ -259,6 +260,9 @@ class BlockStore {
 
   // --- Numbers ---
   StoreStatus Status() const;
+  // Of the blocks that requests ask for lately, estimated: what LRUs would hold that are so many
+  // times as large as each tier. All factors of host memory first.
+  std::vector<HitRateAtCapacity> HitRates() const;
   std::vector<NamespaceStatus> Namespaces(absl::string_view tenant) const;
   std::vector<TenantStatus> Tenants() const;
   std::vector<ShardSums> Shards() const;

@@ -16,6 +16,8 @@ enum class SpillAdmission : uint8_t {
 
 struct DiskOptions {
   SpillAdmission admission = SpillAdmission::kAlways;
+  // What the tier may take there, for its working set. 0: not known.
+  uint64_t bytes_max = 0;
   // Larger blocks stay in host memory: whoever reads or writes holds copies of one.
   uint64_t block_bytes_max = uint64_t{256} << 20;
   // Of the DiskIndex (disk_index.h): a block takes about 100 bytes.

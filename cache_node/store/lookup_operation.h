@@ -33,7 +33,8 @@ class LookupOperation {
   bool wants_loads() const { return wants_loads_; }
   // After Step is done.
   bool StepTouch(StoreState* state);
-  // After all of these, of a lookup that is a request: policies are told what it missed.
+  // After all of these, of a lookup that is a request: policies are told what it missed, and
+  // working sets what it asked for.
   bool StepSeen(StoreState* state);
   bool IsRequest() const { return query_.counted && (query_.lease.has_value() || query_.touch); }
 
@@ -64,6 +65,8 @@ class LookupOperation {
   bool TokensDiffer(const BlockEntry& entry) const;
   void Advance(const Found& found);
   void SeePrompt(const StoreState& state);
+  bool StepMissed(StoreState* state);
+  bool StepAsked(StoreState* state);
   // The stamp of all that it does.
   UseStamp Request(StoreState* state);
   bool AtEnd() const { return prompt_ == query_.prompts.size(); }
@@ -101,7 +104,8 @@ class LookupOperation {
   bool wants_loads_ = false;
   bool holding_ = false;        // StepHold has begun,
   bool touching_ = false;       // StepTouch too,
-  bool seeing_ = false;         // StepSeen too.
+  bool seeing_ = false;         // StepSeen too,
+  bool asking_ = false;         // and its second part.
   BlockEntry* held_ = nullptr;  // The parent of a block to be loaded, while space is looked for.
   SpaceSeeker seeker_;
   std::optional<LeaseId> lease_;
@@ -109,8 +113,10 @@ class LookupOperation {
   absl::flat_hash_set<BlockKey> resumed_;  // Granted again, of a lease that is resumed.
   std::optional<size_t> untrimmed_;        // Links of that lease that are still to be looked at.
   UseStamp request_ = 0;
-  uint32_t host_hits_ = 0;    // Of the prompt at the cursor of StepSeen,
-  uint32_t first_depth_ = 0;  // and the depth of its first block.
+  // Of the prompt at the cursor of StepSeen:
+  uint32_t host_hits_ = 0;
+  uint32_t first_depth_ = 0;                // Of its first block.
+  std::vector<WorkingSet::Prompt> passes_;  // By working set.
   uint64_t collisions_ = 0;
   uint64_t disk_hits_ = 0;
 };

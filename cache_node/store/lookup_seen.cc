@@ -6,6 +6,12 @@
 #include "common/base/check.h"
 
 namespace cairn::node {
+namespace {
+
+// A block that no working set samples takes a few nanoseconds.
+constexpr size_t kAskedPerLock = 16 * BlockStore::kStepsPerLock;
+
+}  // namespace
 
 UseStamp LookupOperation::Request(StoreState* state) {
   if (request_ == 0) {
@@ -14,21 +20,25 @@ UseStamp LookupOperation::Request(StoreState* state) {
   return request_;
 }
 
-// From the first prompt to the last: of each, the blocks from the first that is not in host memory.
 bool LookupOperation::StepSeen(StoreState* state) {
   CAIRN_CHECK(IsRequest());
   Request(state);
+  if (!answer_.namespace_known || !Begin(*state)) return true;
+  if (!asking_ && !StepMissed(state)) return false;
+  return StepAsked(state);
+}
+
+// From the first prompt to the last: of each, the blocks from the first that is not in host memory.
+bool LookupOperation::StepMissed(StoreState* state) {
+  const uint64_t bytes = record_->map.block_bytes();
+  ClassSpace* space = state->slots.Find({.tenant = tenant_index_, .slot_bytes = bytes});
+  if (own_ == 0 || space == nullptr) return true;
   if (!std::exchange(seeing_, true)) {
     prompt_ = 0;
     block_ = 0;
   }
-  if (!answer_.namespace_known || !Begin(*state) || own_ == 0) return true;
-  const uint64_t bytes = record_->map.block_bytes();
-  ClassSpace* space = state->slots.Find({.tenant = tenant_index_, .slot_bytes = bytes});
-  if (space == nullptr) return true;
   for (size_t i = 0; i < BlockStore::kStepsPerLock && !AtEnd(); ++i) {
     const std::vector<BlockAnswer>& blocks = answer_of_prompt().blocks;
-    const std::vector<BlockKey>& keys = query_.prompts[prompt_].keys;
     if (block_ == 0) SeePrompt(*state);
     if (block_ >= blocks.size()) {
       ++prompt_;
@@ -37,7 +47,7 @@ bool LookupOperation::StepSeen(StoreState* state) {
     }
     const size_t block = block_++;
     if (blocks[block].state == BlockState::kHost) continue;  // Behind a hole.
-    space->policy->Missed({.key = PolicyKey(keys[block]),
+    space->policy->Missed({.key = PolicyKey(query_.prompts[prompt_].keys[block]),
                            .depth = first_depth_ + static_cast<uint32_t>(block),
                            .tokens = answer_.block_tokens,
                            .bytes = bytes,
@@ -65,6 +75,31 @@ void LookupOperation::SeePrompt(const StoreState& state) {
     if (first != nullptr) first_depth_ = first->depth;
     if (first != nullptr) return;
   }
+}
+
+// Prompt after prompt, each from its deepest block to its first.
+bool LookupOperation::StepAsked(StoreState* state) {
+  if (!std::exchange(asking_, true)) {
+    passes_.resize(state->working_sets.size());
+    prompt_ = 0;
+    block_ = answer_.prompts.empty() ? 0 : answer_.prompts[0].blocks.size();
+  }
+  const uint64_t bytes = record_->map.block_bytes();
+  size_t steps = 0;
+  while (steps < kAskedPerLock && !AtEnd()) {
+    ++steps;
+    if (block_ == 0) {
+      if (++prompt_ < query_.prompts.size()) block_ = answer_of_prompt().blocks.size();
+      std::fill(passes_.begin(), passes_.end(), WorkingSet::Prompt());
+      continue;
+    }
+    const uint64_t key = PolicyKey(query_.prompts[prompt_].keys[--block_]);
+    for (size_t i = 0; i < passes_.size(); ++i) {
+      const bool sampled = state->working_sets[i].set.Ask(key, bytes, &passes_[i]);
+      if (sampled) steps += kAskedPerLock / BlockStore::kStepsPerLock;
+    }
+  }
+  return AtEnd();
 }
 
 }  // namespace cairn::node

@@ -35,7 +35,12 @@ StoreState::StoreState(const BlockStore::Options& options_in, RandomSource* rand
       slots(std::move(memory), std::move(policies), ledger.budgets().stays_bytes_max),
       tokens(options_in.tokens_max),
       leases(options_in.leases_max),
-      feed(&feed_tiers, options_in.watcher_queue_records) {}
+      feed(&feed_tiers, options_in.watcher_queue_records) {
+  working_sets.push_back(MakeTierWorkingSet("host", slots.memory().pool_bytes()));
+  if (with_disk && options.disk.bytes_max > 0) {
+    working_sets.push_back(MakeTierWorkingSet("disk", options.disk.bytes_max));
+  }
+}
 
 StoreState::~StoreState() {
   // Leases and tokens only hold what is in here; pins and claims of others would outlive their

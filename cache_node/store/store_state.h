@@ -29,6 +29,7 @@
 #include "cache_node/store/slot_space.h"
 #include "cache_node/store/store_counters.h"
 #include "cache_node/store/tenant_ledger.h"
+#include "cache_node/store/tier_working_set.h"
 #include "cache_node/store/token_table.h"
 #include "common/base/random_source.h"
 
@@ -170,9 +171,10 @@ struct StoreState {
   TokenTable tokens;
   LeaseTable leases;
   FeedHub feed;
-  BlockSchedule expiries;    // Of blocks in host memory or on disk.
-  BlockSchedule priorities;  // Ends of those of blocks in host memory.
-  BlockSchedule stays;       // Ends of those of blocks in host memory.
+  std::vector<TierWorkingSet> working_sets;  // Of host memory, and of the disk if there is one.
+  BlockSchedule expiries;                    // Of blocks in host memory or on disk.
+  BlockSchedule priorities;                  // Ends of those of blocks in host memory.
+  BlockSchedule stays;                       // Ends of those of blocks in host memory.
 
   // Entries that left the index and are held.
   absl::flat_hash_map<const BlockEntry*, std::unique_ptr<BlockEntry>> gone;

@@ -80,6 +80,15 @@ TEST(NodeConfig, ValuesOutOfRangeNameTheirFlags) {
   }
 }
 
+TEST(NodeConfig, AnEvictionPolicyIsOneOfThoseThatThereAre) {
+  NodeConfig config = GoodConfig();
+  config.eviction_policy = "s3_fifo";
+  EXPECT_TRUE(config.Validate().ok());
+  config.eviction_policy = "mru";
+  EXPECT_THAT(Complaint(config), HasSubstr("--eviction-policy=mru"));
+  EXPECT_THAT(Complaint(config), HasSubstr("s3_fifo"));
+}
+
 TEST(NodeConfig, AdvertisedAddressHasAPort) {
   NodeConfig config = GoodConfig();
   config.advertise = {"host"};

@@ -130,6 +130,16 @@ TEST_F(ModelWorkerTest, ANodeWithoutRoomIsNoError) {
   EXPECT_EQ(outcome.blocks_stored, 0u);
 }
 
+TEST_F(ModelWorkerTest, ABlockThatTheNodeDeclinesIsNoErrorAndNothingLaterIsReserved) {
+  node_->AnswerReserve({v1::RESERVE_OUTCOME_DECLINED});
+  const WorkOutcome outcome = Run();
+  EXPECT_TRUE(outcome.status.ok());
+  EXPECT_TRUE(outcome.cache_status.ok()) << outcome.cache_status;
+  EXPECT_EQ(outcome.storing_stopped_by, v1::RESERVE_OUTCOME_DECLINED);
+  EXPECT_EQ(outcome.blocks_stored, 0u);
+  EXPECT_EQ(node_->Calls("Reserve"), 1);
+}
+
 TEST_F(ModelWorkerTest, RegistersTheNamespaceWithANodeThatForgotIt) {
   node_->FailNext("Reserve", absl::FailedPreconditionError("unknown namespace"));
   const WorkOutcome outcome = Run();

@@ -120,6 +120,16 @@ TEST_F(PayloadCallsTest, NoSpaceIsAnAnswerWhenNotWaitedFor) {
   EXPECT_EQ(session->Commit().status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(PayloadCallsTest, ADeclinedBlockIsNoErrorAndIsNotWaitedFor) {
+  node_->AnswerReserve({v1::RESERVE_OUTCOME_DECLINED});
+  const absl::StatusOr<PutResult> put = Put(MakePrompt(1), {.wait_when_exhausted = true});
+  ASSERT_TRUE(put.ok()) << put.status();
+  EXPECT_EQ(put->stopped_by, v1::RESERVE_OUTCOME_DECLINED);
+  EXPECT_EQ(put->blocks_written, 0u);
+  EXPECT_FALSE(put->complete());
+  EXPECT_EQ(node_->Calls("Reserve"), 1);
+}
+
 TEST_F(PayloadCallsTest, NoSpaceForeverIsAnAnswerAfterBoundedAttempts) {
   node_->AnswerReserve(std::vector<v1::ReserveOutcome>(100, v1::RESERVE_OUTCOME_QUOTA));
   const absl::StatusOr<PutResult> put = Put(MakePrompt(1), {.wait_when_exhausted = true});
