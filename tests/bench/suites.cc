@@ -11,6 +11,7 @@ constexpr Suite kSuites[] = {
      RunEvictionSuite},
     {"flood", "a thousand clients put 8 MiB each at once into a small node", RunFloodSuite},
     {"hash", "block keys (key scheme 1) against bare SHA-256", RunHashSuite},
+    {"index", "the router's index while a trace is served: rates, times, memory", RunIndexSuite},
     {"pressure", "lookups and gets beside writes, evictions and spills at full rate",
      RunPressureSuite},
     {"quantization", "what dtypes cost: attention over rounded KV", RunQuantizationSuite},

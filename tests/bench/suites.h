@@ -45,6 +45,7 @@ absl::Status RunDecodeSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunEvictionSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunFloodSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunHashSuite(const SuiteOptions& options, JsonReport* report);
+absl::Status RunIndexSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunPressureSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunQuantizationSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunRoutingSuite(const SuiteOptions& options, JsonReport* report);
