@@ -145,12 +145,16 @@ TEST_F(PrefixCostPolicyTest, AReplicaThatLeavesMovesOnlyItsOwnPrefixes) {
 TEST_F(PrefixCostPolicyTest, RendezvousIsAmongTheLeastQueuedOnly) {
   At(0).queued_prefill_tokens = 5000;
   At(1).queued_prefill_tokens = 200;  // Within a tenth of the prompt of the shortest queue.
+  const PrefixCostPolicy with_slack({.queue_slack_prompts = 0.1});
   std::set<size_t> winners;
+  std::set<size_t> winners_with_slack;
   for (uint64_t prefix = 0; prefix < 100; ++prefix) {
     snapshot_.prefix_hash = prefix;
     winners.insert(First().replica);
+    winners_with_slack.insert(with_slack.Rank(snapshot_).front().replica);
   }
-  EXPECT_EQ(winners, (std::set<size_t>{1, 2}));
+  EXPECT_EQ(winners, (std::set<size_t>{2}));
+  EXPECT_EQ(winners_with_slack, (std::set<size_t>{1, 2}));
 }
 
 TEST_F(PrefixCostPolicyTest, AMatchIsShortUnderTheSmallerOfTheTwoBounds) {
