@@ -186,7 +186,7 @@ struct ValueArguments {
 // One octet's share of AddOctets.
 template <int R, int kFirst, int kRows, int kColumns, int kStride>
 __attribute__((always_inline)) inline void AddOctet(const std::byte* row, int64_t row_bytes,
-                                                    const uint32_t* weights, AheadLines lines,
+                                                    const uint32_t* weights, AheadLines* lines,
                                                     __m512 (*sums)[2 * kColumns]) {
 #pragma GCC unroll 4
   for (int pair = 0; pair < 4; ++pair, row += 2 * row_bytes) {
@@ -201,11 +201,11 @@ __attribute__((always_inline)) inline void AddOctet(const std::byte* row, int64_
       for (int r = 0; r < kRows; ++r) {
         const __m512i weight = Repeat<16>(weights + WeightIndex<R>(pair, kFirst + r));
         sums[r][2 * c] = DotPairs(sums[r][2 * c], low, weight);
-        if (prefetches && r == 0) lines.Fetch(0);
+        if (prefetches && r == 0) lines->Fetch(0);
         sums[r][2 * c + 1] = DotPairs(sums[r][2 * c + 1], high, weight);
-        if (prefetches && r == kRows / 2) lines.Fetch(1);
+        if (prefetches && r == kRows / 2) lines->Fetch(1);
       }
-      if (prefetches) lines.Advance(2);
+      if (prefetches) lines->Advance(2);
     }
   }
 }
@@ -215,11 +215,13 @@ __attribute__((always_inline)) inline void AddOctet(const std::byte* row, int64_
 // are done at once. Prefetches in the order of octets, `passes` pieces of each.
 template <int R, int kFirst, int kRows, int kColumns, int kRowBytes, int kStride>
 void AddOctets(const ValueArguments& in, uint32_t begin, const float* shrink) {
-  constexpr int kPieceLines = kStride == 0 ? 0 : 8 / std::max(kStride, 1) * kColumns;
   const int64_t row_bytes = kRowBytes == 0 ? in.row_bytes : kRowBytes;
   const int64_t columns = kRowBytes == 0 ? in.columns : kRowBytes / 2;
   const int64_t passes = columns / (32 * kColumns);
-  int64_t ahead_octet = begin, ahead_piece = 0;
+  const uint32_t end = begin + in.span;
+  AheadLines lines;
+  if (kStride > 0) lines = AheadLines::Of(in.ahead, begin);
+  int64_t ahead_octet = begin, pieces_left = passes;
   float* output = in.output + kFirst * columns;
   for (int64_t pass = 0; pass < passes; ++pass, output += 32 * kColumns) {
     __m512 sums[kRows][2 * kColumns];
@@ -231,18 +233,14 @@ void AddOctets(const ValueArguments& in, uint32_t begin, const float* shrink) {
         sums[r][c] = _mm512_mul_ps(_mm512_load_ps(output + r * columns + 16 * c), factor);
       }
     }
-    for (uint32_t o = begin; o < begin + in.span; ++o) {
-      AheadLines lines;
-      if (kStride > 0) {
-        lines = AheadLines::Of(in.ahead, ahead_octet);
-        lines.Advance(ahead_piece * kPieceLines);
-        if (++ahead_piece == passes) {
-          ahead_piece = 0;
-          ++ahead_octet;
-        }
+    const uint32_t* weights = in.weights + begin * 4 * R;
+    for (uint32_t o = begin; o < end; ++o, weights += 4 * R) {
+      const std::byte* const row = (*in.values)[o] + pass * kColumns * kLineBytes;
+      AddOctet<R, kFirst, kRows, kColumns, kStride>(row, row_bytes, weights, &lines, sums);
+      if (kStride > 0 && --pieces_left == 0) {
+        pieces_left = passes;
+        lines = AheadLines::Of(in.ahead, ++ahead_octet);
       }
-      AddOctet<R, kFirst, kRows, kColumns, kStride>((*in.values)[o] + pass * kColumns * kLineBytes,
-                                                    row_bytes, in.weights + o * 4 * R, lines, sums);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
