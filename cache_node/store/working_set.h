@@ -26,7 +26,7 @@ class WorkingSet {
  public:
   struct Options {
     std::vector<uint64_t> sizes_bytes;  // Of the LRUs, ascending.
-    size_t samples_max = 8192;
+    size_t samples_max = 16384;
     // Blocks asked for between halvings of all counts. 0: never.
     uint64_t half_life_blocks = uint64_t{1} << 22;
   };

@@ -3,9 +3,12 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cache_node/store/policies/lru_policy.h"
+#include "cache_node/store/tier_working_set.h"
 #include "common/base/check.h"
 #include "tests/bench/eviction/best_cache.h"
 #include "tests/bench/eviction/simulated_store.h"
@@ -43,11 +46,51 @@ std::vector<const EvictionCell*> JudgedCells(const std::vector<EvictionCell>& ce
   return judged;
 }
 
+// The cell that has most of something; null without cells.
+template <typename Value>
+const EvictionCell* Most(const std::vector<EvictionCell>& cells, Value value) {
+  const auto most = std::max_element(
+      cells.begin(), cells.end(),
+      [&](const EvictionCell& a, const EvictionCell& b) { return value(a) < value(b); });
+  return most == cells.end() ? nullptr : &*most;
+}
+
+std::string NameOf(const EvictionCell& cell) { return absl::StrCat(cell.name, "_", cell.capacity); }
+
+// Of an estimate over the whole trace, by sizes in blocks: so each block is one byte.
+std::vector<double> EstimatedHitRates(const BlockTrace& trace, std::vector<uint64_t> sizes) {
+  node::WorkingSet set({.sizes_bytes = std::move(sizes), .half_life_blocks = 0});
+  std::vector<BlockTrace::Block> path;
+  for (const BlockTrace::Request& request : trace.requests()) {
+    trace.PathOf(request, &path);
+    node::WorkingSet::Prompt prompt;
+    for (size_t i = path.size(); i-- > 0;) set.Ask(BlockTrace::KeyOf(path[i]), 1, &prompt);
+  }
+  std::vector<double> rates;
+  for (size_t i = 0; i < set.size_count(); ++i) rates.push_back(set.HitRate(i));
+  return rates;
+}
+
 double Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
 }  // namespace
+
+double WorkingSetErrorPoints(const BlockTrace& trace, uint32_t capacity) {
+  std::vector<uint64_t> sizes;
+  for (const double factor : node::kCapacityFactors) {
+    sizes.push_back(std::max<uint64_t>(1, static_cast<uint64_t>(factor * capacity)));
+  }
+  const std::vector<double> estimated = EstimatedHitRates(trace, sizes);
+  double error = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    SimulatedStore store(&trace, static_cast<uint32_t>(sizes[i]), node::LruPolicyFactory().Make());
+    const double exact = Share(store.ServeAll().hit_blocks, trace.block_refs());
+    error = std::max(error, 100 * std::abs(estimated[i] - exact));
+  }
+  return error;
+}
 
 double EvictionCell::PointsBelowLru() const {
   return 100 * (Share(lru.hit_blocks, block_refs) - Share(policy.hit_blocks, block_refs));
@@ -68,6 +111,7 @@ EvictionCell SimulateCell(absl::string_view name, const BlockTrace& trace, uint3
   cell.seconds = ThreadSeconds() - begin;
   cell.declined = store.declined();
   cell.evicted = store.evicted();
+  cell.working_set_error_points = WorkingSetErrorPoints(trace, capacity);
   cell.policy_bytes_per_block = static_cast<double>(store.policy().MemoryBytes()) / capacity;
   return cell;
 }
@@ -118,6 +162,7 @@ void AddFigures(const EvictionCell& cell, absl::string_view prefix, JsonReport* 
   add("evicted_blocks", static_cast<double>(cell.evicted));
   add("policy_bytes_per_block", cell.policy_bytes_per_block);
   add("simulation_s", cell.seconds);
+  add("working_set_error_points", cell.working_set_error_points);
 }
 
 void AddSummary(const std::vector<EvictionCell>& cells, JsonReport* report) {
@@ -137,13 +182,15 @@ void AddSummary(const std::vector<EvictionCell>& cells, JsonReport* report) {
   if (const EvictionCell* agents = FindCell(cells, kAgents, kAgentsCapacity); agents != nullptr) {
     report->Add("gap_closed_agents", GapClosed({agents}));
   }
-  const auto worst = std::max_element(cells.begin(), cells.end(),
-                                      [](const EvictionCell& a, const EvictionCell& b) {
-                                        return a.PointsBelowLru() < b.PointsBelowLru();
-                                      });
-  if (worst == cells.end()) return;
+  const EvictionCell* worst =
+      Most(cells, [](const EvictionCell& cell) { return cell.PointsBelowLru(); });
+  if (worst == nullptr) return;
   report->Add("worst_points_below_lru", std::max(0.0, worst->PointsBelowLru()));
-  report->Add("worst_cell", absl::StrCat(worst->name, "_", worst->capacity));
+  report->Add("worst_cell", NameOf(*worst));
+  const EvictionCell* least_known =
+      Most(cells, [](const EvictionCell& cell) { return cell.working_set_error_points; });
+  report->Add("working_set_error_points", least_known->working_set_error_points);
+  report->Add("working_set_error_cell", NameOf(*least_known));
 }
 
 }  // namespace cairn::bench

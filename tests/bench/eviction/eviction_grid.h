@@ -28,6 +28,8 @@ struct EvictionCell {
   uint64_t evicted = 0;
   double policy_bytes_per_block = 0;
   double seconds = 0;  // Of the simulation with the policy.
+  // The most by which a working set's estimate is off LRU's hit rate, at any of a node's factors.
+  double working_set_error_points = 0;
 
   // Share of all blocks that the policy hits, in points, below what LRU hits; negative: above.
   double PointsBelowLru() const;
@@ -41,6 +43,8 @@ EvictionCell SimulateCell(absl::string_view name, const BlockTrace& trace, uint3
 double NanosecondsPerBlock(const BlockTrace& trace, uint32_t capacity,
                            const node::EvictionPolicyFactory& policies);
 
+double WorkingSetErrorPoints(const BlockTrace& trace, uint32_t capacity);
+
 // The share of the gap between LRU and the best cache that the policy closes, over the cells
 // together. Nothing to close: 0.
 double GapClosed(const std::vector<const EvictionCell*>& cells);
@@ -49,8 +53,8 @@ double GapClosed(const std::vector<const EvictionCell*>& cells);
 void AddFigures(const EvictionCell& cell, absl::string_view prefix, JsonReport* report);
 
 // Figures over all cells: gap_closed_mean over the traces with `judged` sizes, gap_closed_agents
-// (all agents at 1,024 blocks), worst_points_below_lru and where that is. Those whose cells are not
-// all there are left out.
+// (all agents at 1,024 blocks), worst_points_below_lru and where that is, the largest
+// working_set_error_points and where. Those whose cells are not all there are left out.
 void AddSummary(const std::vector<EvictionCell>& cells, JsonReport* report);
 
 }  // namespace cairn::bench

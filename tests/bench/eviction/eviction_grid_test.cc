@@ -78,6 +78,23 @@ TEST(EvictionGridTest, WithoutAllCellsThereIsNoMeanAndNothingBelowIsZero) {
   EXPECT_EQ(report.Number("worst_points_below_lru"), 0);
 }
 
+TEST(EvictionGridTest, TheWorkingSetsErrorIsTheLargestOfAnyCell) {
+  std::vector<EvictionCell> cells = {Cell("a", 1, 1, 1, 1), Cell("b", 2, 1, 1, 1)};
+  cells[1].working_set_error_points = 0.7;
+  JsonReport report;
+  AddSummary(cells, &report);
+  EXPECT_EQ(report.Number("working_set_error_points"), 0.7);
+  EXPECT_EQ(nlohmann::json::parse(report.ToJson()).at("working_set_error_cell"), "b_2");
+}
+
+TEST(EvictionGridTest, AWorkingSetThatSamplesAllBlocksIsExact) {
+  std::vector<FakeTrace::Prompt> prompts;
+  for (uint64_t i = 0; i < 300; ++i) prompts.push_back({{1, 2, 10 + i * i % 17, 50 + i % 40}});
+  FakeTrace reader(std::move(prompts));
+  const BlockTrace trace = *BlockTrace::Read(&reader, {});
+  EXPECT_NEAR(WorkingSetErrorPoints(trace, 30), 0, 1e-9);
+}
+
 TEST(KnownTracesTest, AreFoundPlainOrGzipped) {
   const std::string folder = ::testing::TempDir() + "/cairn_known_traces_test";
   std::filesystem::create_directories(folder);
