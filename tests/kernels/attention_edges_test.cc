@@ -166,7 +166,7 @@ TEST_P(EdgesTest, ThreadsAndBatchMatesDoNotChangeABit) {
 }
 
 TEST_P(EdgesTest, CascadeEqualsOnePass) {
-  for (uint64_t prefix : {128, 512}) {
+  for (uint64_t prefix : {128, 512, 2048}) {
     for (uint64_t suffix : {17, 37}) {
       CaseOptions options;
       options.shape = ShapeOf(KvDtype::kFloat32, 2, 1, 64);

@@ -181,6 +181,17 @@ TEST_P(EachPathTest, PeerCasesOfPagedDecode) {
   }
 }
 
+TEST_P(EachPathTest, PeerCasesOfALargeBatch) {
+  for (int count : {17, 128}) {
+    CaseOptions options;
+    options.shape = ShapeOf(KvDtype::kFloat16, 4, 8, 128);
+    options.query_heads = 4;
+    options.query_dtype = KvDtype::kFloat16;
+    for (int i = 0; i < count; ++i) options.sequences.push_back(OneQuery(i % 2 == 0 ? 54 : 97));
+    ExpectLikeReference(options);
+  }
+}
+
 TEST_P(EachPathTest, PeerCasesOfALongSequence) {
   for (KvDtype dtype : {KvDtype::kFloat16, KvDtype::kFloat8E4m3fn}) {
     for (uint32_t page : {1, 16}) {
