@@ -66,7 +66,8 @@ class EvictionPolicy {
     // prompt_blocks - 1.
     uint32_t prompt_blocks = 0;
     uint32_t prompt_hits = 0;
-    // The block before it, where that is present in the same class.
+    // The block before it, where that is present in the same class; of missed blocks only the first
+    // one of a prompt says it.
     BlockHandle parent = kNoBlock;
   };
 

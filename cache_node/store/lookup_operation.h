@@ -65,6 +65,8 @@ class LookupOperation {
   bool TokensDiffer(const BlockEntry& entry) const;
   void Advance(const Found& found);
   void SeePrompt(const StoreState& state);
+  // The last block in host memory before the first missed one.
+  BlockHandle ParentOfMissed(const StoreState& state, const ClassSpace& space) const;
   bool StepMissed(StoreState* state);
   bool StepAsked(StoreState* state);
   // The stamp of all that it does.

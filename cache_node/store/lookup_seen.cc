@@ -52,10 +52,18 @@ bool LookupOperation::StepMissed(StoreState* state) {
                            .tokens = answer_.block_tokens,
                            .bytes = bytes,
                            .prompt_blocks = first_depth_ + static_cast<uint32_t>(blocks.size()),
-                           .prompt_hits = first_depth_ + host_hits_},
+                           .prompt_hits = first_depth_ + host_hits_,
+                           .parent = block == host_hits_ ? ParentOfMissed(*state, *space)
+                                                         : kNoBlock},
                           request_);
   }
   return AtEnd();
+}
+
+BlockHandle LookupOperation::ParentOfMissed(const StoreState& state,
+                                            const ClassSpace& space) const {
+  if (host_hits_ == 0) return kNoBlock;
+  return HandleIn(space, state.index.Find(own_, query_.prompts[prompt_].keys[host_hits_ - 1]));
 }
 
 // Goes to the first block of the prompt that is not in host memory.

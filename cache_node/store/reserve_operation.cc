@@ -210,7 +210,8 @@ ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::
                                            .bytes = bytes,
                                            .priority = query_.retention.priority,
                                            .prompt_blocks = prompt_blocks_,
-                                           .prompt_hits = *prompt_hits_};
+                                           .prompt_hits = *prompt_hits_,
+                                           .parent = HandleIn(*space, parent.entry)};
   if (!space->policy->Admits(traits, request_, nullptr)) {
     state->slots.DropIfUnused(slot_class);
     return Decline(state);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cache_node/store/block_families.h"
 #include "cache_node/store/token_table.h"
 #include "common/base/check.h"
 
@@ -20,7 +21,9 @@ EvictionPolicy::BlockTraits TraitsOf(const BlockEntry& entry) {
           .bytes = entry.block_bytes(),
           .priority = entry.retention.priority,
           .prompt_blocks = token != nullptr ? token->prompt_blocks : 0,
-          .prompt_hits = token != nullptr ? token->prompt_hits : 0};
+          .prompt_hits = token != nullptr ? token->prompt_hits : 0,
+          .parent = entry.family != nullptr ? HandleIn(*entry.space, entry.family->parent)
+                                            : kNoBlock};
 }
 
 // At least one: else nothing small could stay in a pool of large segments.
@@ -31,6 +34,12 @@ uint32_t SegmentsFilledBy(uint64_t bytes, const HostMemory& memory) {
 }
 
 }  // namespace
+
+BlockHandle HandleIn(const ClassSpace& space, const BlockEntry* entry) {
+  const bool known =
+      entry != nullptr && entry->space == &space && entry->life == BlockEntry::Life::kPresent;
+  return known ? entry->handle : kNoBlock;
+}
 
 SlotSpace::SlotSpace(std::unique_ptr<HostMemory> memory,
                      std::unique_ptr<EvictionPolicyFactory> policies, uint64_t stays_bytes_max)

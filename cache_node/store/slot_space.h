@@ -31,6 +31,9 @@ struct ClassSpace {
   bool remaking = false;  // A memory segment is being made anew for it.
 };
 
+// By what number the policy of `space` knows the entry; kNoBlock: it does not, or `entry` is null.
+BlockHandle HandleIn(const ClassSpace& space, const BlockEntry* entry);
+
 class SlotSpace {
  public:
   // `stays_bytes_max`: of blocks that are to stay.

@@ -33,8 +33,7 @@ absl::StatusOr<BlockTrace> ReadTrace(const std::string& path, const BlockTraceOp
   return trace;
 }
 
-absl::Status RunCell(const SuiteOptions& options, const node::EvictionPolicyFactory& policies,
-                     JsonReport* report) {
+absl::Status RunCell(const SuiteOptions& options, MakePolicies policies, JsonReport* report) {
   if (options.trace.empty() || options.capacity == 0) {
     return absl::InvalidArgumentError(
         "eviction needs --trace FILE and --capacity BLOCKS, or --grid and --traces DIR");
@@ -50,8 +49,7 @@ absl::Status RunCell(const SuiteOptions& options, const node::EvictionPolicyFact
   return absl::OkStatus();
 }
 
-absl::Status RunGrid(const SuiteOptions& options, const node::EvictionPolicyFactory& policies,
-                     JsonReport* report) {
+absl::Status RunGrid(const SuiteOptions& options, MakePolicies policies, JsonReport* report) {
   std::vector<EvictionCell> cells;
   for (const KnownTrace& known : KnownTraces()) {
     const std::optional<std::string> path = FindTrace(options.traces, known.file);
@@ -81,11 +79,10 @@ absl::Status RunGrid(const SuiteOptions& options, const node::EvictionPolicyFact
 absl::Status RunEvictionSuite(const SuiteOptions& options, JsonReport* report) {
   const std::string name =
       options.policy.empty() ? std::string(node::kDefaultEvictionPolicy) : options.policy;
-  const absl::StatusOr<std::unique_ptr<node::EvictionPolicyFactory>> policies =
-      node::MakeEvictionPolicies(name);
-  if (!policies.ok()) return policies.status();
+  if (absl::Status known = node::MakeEvictionPolicies(name).status(); !known.ok()) return known;
+  const auto policies = [&name] { return *node::MakeEvictionPolicies(name); };
   report->Add("policy", name);
-  return options.grid ? RunGrid(options, **policies, report) : RunCell(options, **policies, report);
+  return options.grid ? RunGrid(options, policies, report) : RunCell(options, policies, report);
 }
 
 }  // namespace cairn::bench

@@ -10,7 +10,7 @@
 
 namespace cairn::node {
 
-inline constexpr absl::string_view kDefaultEvictionPolicy = "lru";
+inline constexpr absl::string_view kDefaultEvictionPolicy = "reuse";
 
 // INVALID_ARGUMENT that lists the names, for another one.
 absl::StatusOr<std::unique_ptr<EvictionPolicyFactory>> MakeEvictionPolicies(absl::string_view name);

@@ -97,7 +97,7 @@ double EvictionCell::PointsBelowLru() const {
 }
 
 EvictionCell SimulateCell(absl::string_view name, const BlockTrace& trace, uint32_t capacity,
-                          const node::EvictionPolicyFactory& policies) {
+                          MakePolicies make) {
   EvictionCell cell;
   cell.name = std::string(name);
   cell.capacity = capacity;
@@ -105,7 +105,8 @@ EvictionCell SimulateCell(absl::string_view name, const BlockTrace& trace, uint3
   cell.unlimited = UnlimitedHits(trace);
   cell.belady = BeladyHits(trace, capacity);
   cell.lru = SimulatedStore(&trace, capacity, node::LruPolicyFactory().Make()).ServeAll();
-  SimulatedStore store(&trace, capacity, policies.Make());
+  const std::unique_ptr<node::EvictionPolicyFactory> policies = make();
+  SimulatedStore store(&trace, capacity, policies->Make());
   const double begin = ThreadSeconds();
   cell.policy = store.ServeAll();
   cell.seconds = ThreadSeconds() - begin;
@@ -116,13 +117,13 @@ EvictionCell SimulateCell(absl::string_view name, const BlockTrace& trace, uint3
   return cell;
 }
 
-double NanosecondsPerBlock(const BlockTrace& trace, uint32_t capacity,
-                           const node::EvictionPolicyFactory& policies) {
+double NanosecondsPerBlock(const BlockTrace& trace, uint32_t capacity, MakePolicies make) {
   CAIRN_CHECK(trace.block_refs() > 0);
   double least = 0;
   double all = 0;
   for (int run = 0; run < kTimedRuns && all < kTimedSecondsMost; ++run) {
-    SimulatedStore store(&trace, capacity, policies.Make());
+    const std::unique_ptr<node::EvictionPolicyFactory> policies = make();
+    SimulatedStore store(&trace, capacity, policies->Make());
     const double begin = ThreadSeconds();
     store.ServeAll();
     const double seconds = ThreadSeconds() - begin;

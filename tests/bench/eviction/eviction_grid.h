@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "cache_node/store/eviction_policy.h"
 #include "tests/bench/eviction/block_trace.h"
@@ -35,13 +36,15 @@ struct EvictionCell {
   double PointsBelowLru() const;
 };
 
+// A new factory, with nothing learnt, for each simulation.
+using MakePolicies = absl::FunctionRef<std::unique_ptr<node::EvictionPolicyFactory>()>;
+
 EvictionCell SimulateCell(absl::string_view name, const BlockTrace& trace, uint32_t capacity,
-                          const node::EvictionPolicyFactory& policies);
+                          MakePolicies make);
 
 // Processor time of a simulation for each block that is asked for: all that the policy is told and
 // asked, and the simulator's own part with it. The least of some runs.
-double NanosecondsPerBlock(const BlockTrace& trace, uint32_t capacity,
-                           const node::EvictionPolicyFactory& policies);
+double NanosecondsPerBlock(const BlockTrace& trace, uint32_t capacity, MakePolicies make);
 
 double WorkingSetErrorPoints(const BlockTrace& trace, uint32_t capacity);
 

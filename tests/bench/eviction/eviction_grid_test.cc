@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cache_node/store/policies/lru_policy.h"
+#include "cache_node/store/policies/policy_registry.h"
 #include "client/replay/open_trace.h"
 #include "tests/bench/eviction/fake_trace.h"
 
@@ -126,8 +127,8 @@ constexpr Published kPublished[] = {{"conversation", 5859, 39258, 101884, 105710
 
 void ExpectCounts(const BlockTrace& trace, const Published& published) {
   SCOPED_TRACE(std::string(published.name));
-  const EvictionCell cell =
-      SimulateCell(published.name, trace, published.capacity, node::LruPolicyFactory());
+  const EvictionCell cell = SimulateCell(published.name, trace, published.capacity,
+                                         [] { return std::make_unique<node::LruPolicyFactory>(); });
   EXPECT_EQ(cell.lru.hit_blocks, published.lru);
   EXPECT_EQ(cell.policy.hit_blocks, published.lru);
   EXPECT_EQ(cell.belady.hit_blocks, published.belady);
@@ -154,6 +155,24 @@ TEST(CountsTest, OfPublishedTracesAsAnotherProgramCountsThem) {
     ASSERT_TRUE(trace.ok()) << trace.status();
     ExpectCounts(*trace, *published);
   }
+}
+
+TEST(EvictionCellTest, NothingThatAPolicyLearntIsCarriedToTheNextSimulation) {
+  std::vector<FakeTrace::Prompt> prompts;
+  for (uint64_t i = 0; i < 2000; ++i) {
+    // Every third prompt comes back six later, the others never.
+    const uint64_t name = i % 3 == 0 ? 100 * (i / 6) : 100 * (1000 + i);
+    FakeTrace::Prompt prompt{.ids = {}, .arrival_s = static_cast<double>(i)};
+    for (uint64_t block = 1; block <= 5; ++block) prompt.ids.push_back(name + block);
+    prompts.push_back(prompt);
+  }
+  FakeTrace reader(prompts);
+  const BlockTrace trace = *BlockTrace::Read(&reader, {});
+  const auto reuse = [] { return *node::MakeEvictionPolicies("reuse"); };
+  const EvictionCell first = SimulateCell("", trace, 20, reuse);
+  const EvictionCell second = SimulateCell("", trace, 20, reuse);
+  EXPECT_EQ(first.policy.hit_blocks, second.policy.hit_blocks);
+  EXPECT_GT(first.policy.hit_blocks, 0u);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ HitCounts SimulatedStore::ServeAll() {
 uint32_t SimulatedStore::Serve(const BlockTrace::Request& request) {
   trace_->PathOf(request, &path_);
   ++stamp_;
-  hits_ = LeadingHits();
+  hits_ = present_ = LeadingHits();
   leased_ = hits_ > 0 ? path_[hits_ - 1] : BlockTrace::kNone;
   if (hits_ > 0 && children_[leased_] == 0) policy_->MustStay(handles_[leased_]);
   // Without a block there is no policy yet.
@@ -44,6 +44,7 @@ uint32_t SimulatedStore::Serve(const BlockTrace::Request& request) {
   const uint32_t end = Reserve(hits_);
   for (uint32_t depth = hits_; depth < end; ++depth) {
     policy_->Inserted(handles_[path_[depth]], TraitsOf(depth), stamp_);
+    ++present_;
   }
   if (end > hits_) policy_->MayGo(handles_[path_[end - 1]]);
   for (uint32_t depth = hits_; depth-- > 0;) policy_->Used(handles_[path_[depth]], stamp_);
@@ -64,7 +65,8 @@ EvictionPolicy::BlockTraits SimulatedStore::TraitsOf(uint32_t depth) const {
           .tokens = trace_->block_tokens(),
           .bytes = trace_->block_tokens(),
           .prompt_blocks = static_cast<uint32_t>(path_.size()),
-          .prompt_hits = hits_};
+          .prompt_hits = hits_,
+          .parent = depth > 0 && depth <= present_ ? handles_[path_[depth - 1]] : node::kNoBlock};
 }
 
 uint32_t SimulatedStore::Reserve(uint32_t hits) {

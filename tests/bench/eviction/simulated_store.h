@@ -61,6 +61,7 @@ class SimulatedStore {
   // Of the request at hand.
   std::vector<Block> path_;
   uint32_t hits_ = 0;
+  uint32_t present_ = 0;  // Leading blocks that are.
   Block leased_ = BlockTrace::kNone;  // The deepest of its hits: what it holds by itself.
 };
 

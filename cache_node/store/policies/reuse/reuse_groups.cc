@@ -1,5 +1,6 @@
 #include "cache_node/store/policies/reuse/reuse_groups.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace cairn::node {
@@ -173,10 +174,14 @@ void ReuseGroups::BecomeGhost(GroupId id) {
   ReuseGroup& group = At(id);
   CAIRN_CHECK(!group.ghost && group.blocks == 0 && group.away > 0 && !group.ranked);
   if (const std::optional<GroupId> other = GhostOf(group.away_key)) Drop(*other);
-  while (ghost_keys_.size() >= kGhostsMax) Drop(ghosts_.first);
+  while (ghost_keys_.size() >= GhostsMax()) Drop(ghosts_.first);
   group.ghost = true;
   ghost_keys_.emplace(group.away_key, id);
   AppendInOrder(id, &ghosts_);
+}
+
+size_t ReuseGroups::GhostsMax() const {
+  return std::max(kGhostsMax, groups_.size() - free_.size() - ghost_keys_.size());
 }
 
 void ReuseGroups::NoLongerGhost(GroupId id) {

@@ -3,8 +3,8 @@
 //
 // A group counts the blocks that are there and those that are away (evicted from its end, or
 // declined). One with none there is a ghost: it is remembered by the key of its first block,
-// bounded by kGhostsMax, the oldest forgotten first, so that what is learnt is not only about what
-// was kept.
+// bounded by kGhostsMax or as many as have blocks, the oldest forgotten first, so that what is
+// learnt is not only about what was kept.
 //
 // Every group is in the list of its age bin, oldest first, and moves on as requests pass; one that
 // has blocks which may go is in the order of ranks as well, a ghost in the order of ghosts. Ids are
@@ -58,6 +58,7 @@ struct ReuseGroup {
 
 class ReuseGroups {
  public:
+  // Or as many as there are groups with blocks, if those are more.
   static constexpr size_t kGhostsMax = 4096;
 
   explicit ReuseGroups(ReuseModel* model) : model_(model) {}
@@ -115,6 +116,7 @@ class ReuseGroups {
   void TakeFromOrder(GroupId group, List* list);
   void TakeFromRanks(GroupId group);
   void RankSomeAnew();
+  size_t GhostsMax() const;
 
   ReuseModel* const model_;
   std::vector<ReuseGroup> groups_;
