@@ -5,12 +5,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/base/give_way.h"
 
 namespace cairn::router {
 namespace {
 
 // Stripes of the index that one tick frees forgotten blocks from: all of them within seconds.
 constexpr size_t kStripesPerTick = 32;
+// Records of a batch that are taken in before queries get their turn: a few microseconds' worth.
+constexpr size_t kRecordsUnderLock = 64;
+// Times that a feed lets others run before it goes on, whoever still waits.
+constexpr int kGiveWayMost = 64;
 
 absl::Status CheckOptions(const RouterOptions& options) {
   if (!(options.booking.prefill_tokens_per_second_prior > 0)) {
@@ -69,13 +74,27 @@ RouterCore::RouterCore(const RouterOptions& options, HolderRegistry registry,
 absl::StatusOr<std::vector<uint32_t>> RouterCore::OnFeed(HolderIndex holder,
                                                          const v1::WatchBlocksResponse& message) {
   const absl::Time now = time_.Now();
-  absl::MutexLock lock(&mutex_);
-  CAIRN_CHECK(holder < feeds_.size());
-  if (message.has_hello()) {
-    if (absl::Status status = TakeHello(holder, message.hello(), now); !status.ok()) return status;
+  size_t taken = 0;
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      CAIRN_CHECK(holder < feeds_.size());
+      if (message.has_hello()) {
+        absl::Status status = TakeHello(holder, message.hello(), now);
+        if (!status.ok()) return status;
+      }
+      const absl::StatusOr<bool> done =
+          feeds_[holder]->ApplyPiece(message, kRecordsUnderLock, &taken, now);
+      if (!done.ok()) return done.status();
+      if (*done) return feeds_[holder]->TakeResyncs(now);
+    }
+    LetQueriesGoFirst();
   }
-  if (absl::Status status = feeds_[holder]->Apply(message, now); !status.ok()) return status;
-  return feeds_[holder]->TakeResyncs(now);
+}
+
+// Whoever lets go of a mutex and takes it again at once mostly gets it, whoever waits.
+void RouterCore::LetQueriesGoFirst() const {
+  for (int i = 0; i < kGiveWayMost && queries_waiting_.load() > 0; ++i) GiveWay();
 }
 
 absl::Status RouterCore::TakeHello(HolderIndex holder, const v1::NodeInfo& hello, absl::Time now) {

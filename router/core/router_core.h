@@ -1,15 +1,17 @@
 // RouterCore: the whole router without its network. It follows the holders' feeds, ranks replicas
 // for prompts, and keeps the bookings.
 //
-// Thread-safe: one lock, under which there is no I/O, RPC or log. It starts no thread and reads no
-// clock but its own: the owner calls Tick() regularly, several times within
-// RouterOptions::tick_advance_max. Everything is soft state: another router over the same holders
-// answers the same, and a new one needs nothing from an old one.
+// Thread-safe: one lock, under which there is no I/O, RPC or log. A batch is taken in bit by bit,
+// and queries that wait go first. It starts no thread and reads no clock but its own: the owner
+// calls Tick() regularly, several times within RouterOptions::tick_advance_max. Everything is soft
+// state: another router over the same holders answers the same, and a new one needs nothing from an
+// old one.
 //
 // Of one holder's address, one stream at a time: OnFeed with its messages in order, then
 // OnFeedBroken when it ended or could not be made, before the next one's hello.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -106,6 +108,7 @@ class RouterCore {
   RouterCore(const RouterOptions& options, HolderRegistry registry,
              std::unique_ptr<RoutePolicy> policy, const Clock* clock, RandomSource* random);
 
+  void LetQueriesGoFirst() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status TakeHello(HolderIndex holder, const v1::NodeInfo& hello, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Lives(HolderIndex holder, absl::Time now) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
@@ -133,6 +136,8 @@ class RouterCore {
   GuardedTime time_;
   const absl::Time started_at_;
 
+  // Calls of Route and LookupPrefix that are about to take the lock.
+  mutable std::atomic<int> queries_waiting_{0};
   mutable absl::Mutex mutex_;
   PartitionTable partitions_ ABSL_GUARDED_BY(mutex_);
   NamespaceDirectory namespaces_ ABSL_GUARDED_BY(mutex_);

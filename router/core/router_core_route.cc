@@ -126,7 +126,9 @@ RankedReplica RouterCore::Describe(const Candidate& candidate, const ReplicaView
 absl::StatusOr<RouteAnswer> RouterCore::Route(const RouteQuery& query) {
   const absl::Time now = time_.Now();
   const uint64_t digest = query.request_id.empty() ? 0 : DigestOf(query);
+  queries_waiting_.fetch_add(1);
   absl::MutexLock lock(&mutex_);
+  queries_waiting_.fetch_sub(1);
   if (!query.request_id.empty()) {
     const absl::StatusOr<const RouteAnswer*> known =
         answers_.Find(query.caller, query.request_id, digest);
@@ -211,7 +213,9 @@ void RouterCore::Speculate(const RouteQuery& query, const Matches& matches,
 LookupAnswer RouterCore::LookupPrefix(absl::string_view tenant, const Fingerprint& fingerprint,
                                       absl::Span<const BlockKey> keys) const {
   const absl::Time now = time_.Now();
+  queries_waiting_.fetch_add(1);
   absl::MutexLock lock(&mutex_);
+  queries_waiting_.fetch_sub(1);
   const Matches matches = MatchPrompt(tenant, fingerprint, keys, nullptr, now);
   LookupAnswer answer;
   answer.namespace_known = matches.block_tokens != 0;

@@ -1,6 +1,7 @@
 #include "router/feed/feed_tracker.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
@@ -12,6 +13,13 @@ namespace {
 
 constexpr uint64_t kAdd = 1;
 constexpr uint64_t kSubtract = ~uint64_t{0};  // -1 mod 2^64
+
+// Records ahead of the one that is taken whose keys the sink is told.
+constexpr size_t kRecordsAhead = 8;
+
+BlockKey KeyAt(const v1::BlockBatch& batch, size_t index) {
+  return *BlockKey::FromBytes(absl::string_view(batch.keys()).substr(index * kKeyBytes, kKeyBytes));
+}
 
 absl::Status BadBatch(const v1::BlockBatch& batch, absl::string_view why) {
   return absl::InvalidArgumentError(
@@ -50,34 +58,60 @@ absl::Status FeedTracker::CheckBatch(const v1::BlockBatch& batch) const {
 
 // A batch that is repeated or late says nothing new: either it was taken, or it was missed, and
 // then the gap is known and the shard comes again.
-absl::Status FeedTracker::ApplyBatch(const v1::BlockBatch& batch, absl::Time now) {
-  if (absl::Status status = CheckBatch(batch); !status.ok()) return status;
-  Shard& shard = shards_[batch.shard()];
-  if (batch.sequence() <= shard.sequence) return absl::OkStatus();
-  const bool missed = batch.sequence() != shard.sequence + 1;
-  shard.sequence = batch.sequence();
+bool FeedTracker::BeginBatch(const v1::BlockBatch& batch, Shard* shard, absl::Time now) {
+  if (batch.sequence() <= shard->sequence) return false;
+  const bool missed = batch.sequence() != shard->sequence + 1;
+  shard->sequence = batch.sequence();
   if (batch.replaces()) {
     sink_->ClearShard(batch.shard());
-    shard.totals = {};
-    Enter(batch.more() ? Phase::kOpen : Phase::kIn, &shard);
-  } else if (shard.phase != Phase::kBroken && (missed || shard.phase == Phase::kUnsent)) {
+    shard->totals = {};
+    Enter(batch.more() ? Phase::kOpen : Phase::kIn, shard);
+  } else if (shard->phase != Phase::kBroken && (missed || shard->phase == Phase::kUnsent)) {
     ++gaps_seen_;
-    Break(&shard, now);
-  } else if (shard.phase == Phase::kOpen && !batch.more()) {
-    Enter(Phase::kIn, &shard);
+    Break(shard, now);
+  } else if (shard->phase == Phase::kOpen && !batch.more()) {
+    Enter(Phase::kIn, shard);
   }
-  return TakeRecords(batch, &shard, now);
+  return true;
 }
 
-absl::Status FeedTracker::TakeRecords(const v1::BlockBatch& batch, Shard* shard, absl::Time now) {
-  if (batch.keys().empty()) return absl::OkStatus();
+absl::Status FeedTracker::ApplyBatch(const v1::BlockBatch& batch, absl::Time now) {
+  size_t taken = 0;
+  const absl::StatusOr<bool> done =
+      ApplyBatchPiece(batch, std::numeric_limits<size_t>::max(), &taken, now);
+  CAIRN_CHECK(!done.ok() || *done);
+  return done.status();
+}
+
+absl::StatusOr<bool> FeedTracker::ApplyBatchPiece(const v1::BlockBatch& batch, size_t records_max,
+                                                  size_t* taken, absl::Time now) {
+  CAIRN_CHECK(records_max > 0);
+  if (*taken == 0) {
+    if (absl::Status status = CheckBatch(batch); !status.ok()) return status;
+    if (!BeginBatch(batch, &shards_[batch.shard()], now)) return true;
+  }
+  const size_t count = batch.tier_masks().size();
+  const size_t end = *taken + std::min(records_max, count - *taken);
+  if (end > *taken) {
+    absl::Status status = TakeRecords(batch, *taken, end, &shards_[batch.shard()], now);
+    if (!status.ok()) return status;
+  }
+  *taken = end;
+  return end == count;
+}
+
+absl::Status FeedTracker::TakeRecords(const v1::BlockBatch& batch, size_t first, size_t end,
+                                      Shard* shard, absl::Time now) {
   const absl::StatusOr<uint32_t> owner =
       sink_->OwnerOf(*Fingerprint::FromBytes(batch.fingerprint()), batch.tenant());
   if (!owner.ok()) return owner.status();
-  const absl::string_view keys = batch.keys();
+  for (size_t i = first; i < std::min(end, first + kRecordsAhead); ++i) {
+    sink_->Expect(KeyAt(batch, i));
+  }
   uint64_t dropped = 0;
-  for (size_t i = 0; i * kKeyBytes < keys.size(); ++i) {
-    const BlockKey key = *BlockKey::FromBytes(keys.substr(i * kKeyBytes, kKeyBytes));
+  for (size_t i = first; i < end; ++i) {
+    if (i + kRecordsAhead < end) sink_->Expect(KeyAt(batch, i + kRecordsAhead));
+    const BlockKey key = KeyAt(batch, i);
     const auto tiers = static_cast<uint8_t>(batch.tier_masks()[i]);
     const std::optional<uint8_t> before = sink_->Set(*owner, key, tiers);
     if (!before.has_value()) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "cairn/v1/feed.pb.h"
 #include "router/feed/block_sink.h"
@@ -37,6 +38,11 @@ class FeedTracker {
   // INVALID_ARGUMENT or RESOURCE_EXHAUSTED when the message breaks the contract or a bound: the
   // stream is then of no use. Gaps, repeats and digests that differ are no error.
   absl::Status ApplyBatch(const v1::BlockBatch& batch, absl::Time now);
+  // The same in pieces of at most `records_max` records, for who must not hold a lock for long:
+  // `taken` is 0 at first, and is left at how many records are done. True when all are. Nothing
+  // else may come between the pieces.
+  absl::StatusOr<bool> ApplyBatchPiece(const v1::BlockBatch& batch, size_t records_max,
+                                       size_t* taken, absl::Time now);
   absl::Status ApplyDigest(const v1::ShardDigest& digest, absl::Time now);
   // All digests of one heartbeat. A shard that agreed and is not named will be sent anew: what is
   // here of it is not exact any more.
@@ -80,7 +86,10 @@ class FeedTracker {
   };
 
   absl::Status CheckBatch(const v1::BlockBatch& batch) const;
-  absl::Status TakeRecords(const v1::BlockBatch& batch, Shard* shard, absl::Time now);
+  // False when the batch says nothing new.
+  bool BeginBatch(const v1::BlockBatch& batch, Shard* shard, absl::Time now);
+  absl::Status TakeRecords(const v1::BlockBatch& batch, size_t first, size_t end, Shard* shard,
+                           absl::Time now);
   static void Count(const BlockKey& key, uint8_t tiers, uint64_t sign, ShardTotals* totals);
   void Enter(Phase phase, Shard* shard);
   void Break(Shard* shard, absl::Time now);

@@ -1,5 +1,7 @@
 #include "router/feed/holder_feed.h"
 
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/wire/limits.h"
@@ -83,30 +85,45 @@ absl::Status HolderFeed::CheckHello(const v1::NodeInfo& hello) {
 }
 
 absl::Status HolderFeed::Apply(const v1::WatchBlocksResponse& message, absl::Time now) {
-  const absl::Status status = Dispatch(message, now);
-  if (status.ok()) {
+  size_t taken = 0;
+  const absl::StatusOr<bool> done =
+      ApplyPiece(message, std::numeric_limits<size_t>::max(), &taken, now);
+  CAIRN_CHECK(!done.ok() || *done);
+  return done.status();
+}
+
+absl::StatusOr<bool> HolderFeed::ApplyPiece(const v1::WatchBlocksResponse& message,
+                                            size_t records_max, size_t* taken, absl::Time now) {
+  absl::StatusOr<bool> done = Dispatch(message, records_max, taken, now);
+  midway_ = done.ok() && !*done;
+  if (done.ok()) {
     last_message_at_ = now;
   } else {
     Broke();
   }
-  return status;
+  return done;
 }
 
-absl::Status HolderFeed::Dispatch(const v1::WatchBlocksResponse& message, absl::Time now) {
+absl::StatusOr<bool> HolderFeed::Dispatch(const v1::WatchBlocksResponse& message,
+                                          size_t records_max, size_t* taken, absl::Time now) {
+  if (tracker_ == nullptr && *taken > 0) {
+    return absl::AbortedError("the holder was forgotten while a batch of it was taken in");
+  }
+  if (tracker_ != nullptr && message.has_batch()) {
+    return tracker_->ApplyBatchPiece(message.batch(), records_max, taken, now);
+  }
+  if (absl::Status status = DispatchWhole(message, now); !status.ok()) return status;
+  return true;
+}
+
+absl::Status HolderFeed::DispatchWhole(const v1::WatchBlocksResponse& message, absl::Time now) {
   if (message.has_hello()) return ApplyHello(message.hello());
   if (tracker_ == nullptr) {
     return absl::InvalidArgumentError("the feed did not begin with a hello");
   }
-  switch (message.message_case()) {
-    case v1::WatchBlocksResponse::kBatch:
-      return tracker_->ApplyBatch(message.batch(), now);
-    case v1::WatchBlocksResponse::kNamespaceRecord:
-      return ApplyNamespace(message.namespace_record());
-    case v1::WatchBlocksResponse::kHeartbeat:
-      return ApplyHeartbeat(message.heartbeat(), now);
-    default:
-      return absl::OkStatus();  // Of a later version of the contract.
-  }
+  if (message.has_namespace_record()) return ApplyNamespace(message.namespace_record());
+  if (message.has_heartbeat()) return ApplyHeartbeat(message.heartbeat(), now);
+  return absl::OkStatus();  // Of a later version of the contract.
 }
 
 absl::Status HolderFeed::ApplyHello(const v1::NodeInfo& hello) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "cairn/v1/feed.pb.h"
 #include "router/feed/block_sink.h"
@@ -56,6 +57,11 @@ class HolderFeed {
   // Takes the next message. When it breaks the contract or a bound, its status says how, and the
   // stream counts as broken: the caller ends it.
   absl::Status Apply(const v1::WatchBlocksResponse& message, absl::Time now);
+  // The same in pieces of at most `records_max` records of a batch: `taken` is 0 at first, and is
+  // left at how many are done. True when the message is. Between pieces the caller may let go of
+  // the lock; if Forget was called then, the rest of the message is refused.
+  absl::StatusOr<bool> ApplyPiece(const v1::WatchBlocksResponse& message, size_t records_max,
+                                  size_t* taken, absl::Time now);
   // The stream ended, or could not be made.
   void Broke();
   // Its node moved to another address: nothing of it is held here any more.
@@ -63,7 +69,9 @@ class HolderFeed {
 
   HolderState StateAt(absl::Time now) const;
   // Streaming, with all snapshots in.
-  bool SnapshotsIn() const { return tracker_ != nullptr && tracker_->AllShardsIn(); }
+  bool SnapshotsIn() const {
+    return tracker_ != nullptr && tracker_->AllShardsIn() && !midway_;
+  }
   // A stream has begun and not ended.
   bool streaming() const { return tracker_ != nullptr; }
 
@@ -82,6 +90,7 @@ class HolderFeed {
         : holder_(holder), targets_(targets) {}
     absl::StatusOr<uint32_t> OwnerOf(const Fingerprint& fingerprint,
                                      absl::string_view tenant) override;
+    void Expect(const BlockKey& key) override { targets_.blocks->Expect(key); }
     std::optional<uint8_t> Set(uint32_t owner, const BlockKey& key, uint8_t tiers) override;
     void ClearShard(uint32_t shard) override;
 
@@ -90,7 +99,9 @@ class HolderFeed {
     const FeedTargets targets_;
   };
 
-  absl::Status Dispatch(const v1::WatchBlocksResponse& message, absl::Time now);
+  absl::StatusOr<bool> Dispatch(const v1::WatchBlocksResponse& message, size_t records_max,
+                                size_t* taken, absl::Time now);
+  absl::Status DispatchWhole(const v1::WatchBlocksResponse& message, absl::Time now);
   absl::Status ApplyHello(const v1::NodeInfo& hello);
   absl::Status ApplyNamespace(const v1::NamespaceRecord& record);
   absl::Status ApplyHeartbeat(const v1::Heartbeat& heartbeat, absl::Time now);
@@ -104,6 +115,7 @@ class HolderFeed {
   bool disk_accounted_ =
       true;  // What the feed says of the disk tier is all that can be read there.
   std::unique_ptr<FeedTracker> tracker_;  // Of the stream; none while there is none.
+  bool midway_ = false;  // More pieces of the last message are to come.
   absl::Time last_message_at_ = absl::InfinitePast();
 };
 

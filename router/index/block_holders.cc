@@ -1,11 +1,18 @@
 #include "router/index/block_holders.h"
 
 #include <algorithm>
+#include <array>
 
+#include "absl/hash/hash.h"
 #include "common/base/check.h"
 
 namespace cairn::router {
 namespace {
+
+// Keys ahead of the one that is looked at whose memory is asked for.
+constexpr size_t kAhead = 8;
+// Stripes in which a record that finds no room looks for what was forgotten.
+constexpr size_t kStripesForRoom = 8;
 
 // A tier that a later contract adds counts as the slowest known.
 size_t FastestTier(uint8_t tiers) {
@@ -17,99 +24,181 @@ size_t FastestTier(uint8_t tiers) {
 
 }  // namespace
 
-BlockHolders::BlockHolders(size_t holders, size_t slots_max, PartitionTable* partitions)
-    : slots_max_(slots_max), partitions_(partitions), holders_(holders), stripes_(kStripes) {
+BlockHolders::BlockHolders(size_t holders, size_t slots_max, PartitionTable* partitions,
+                           uint32_t epochs_max)
+    : slots_max_(slots_max),
+      epochs_max_(epochs_max),
+      seed_(absl::HashOf(uint64_t{kStripes})),  // Another in each process.
+      partitions_(partitions),
+      holders_(holders),
+      stripes_(kStripes, BlockStripe(seed_)) {
+  static_assert(kStripes == size_t{1} << (64 - 54));
   CAIRN_CHECK(holders <= kHoldersMax && slots_max > 0 && partitions != nullptr);
+  CAIRN_CHECK(epochs_max > kShardsMax && epochs_max <= HolderSlot::kEpochMax);
 }
 
-const BlockHolders::Shard& BlockHolders::ShardOf(HolderIndex holder, const BlockKey& key) const {
-  const std::vector<Shard>& shards = holders_[holder].shards;
-  return shards[key.bytes[0] % shards.size()];
-}
-
-BlockHolders::Shard& BlockHolders::ShardOf(HolderIndex holder, const BlockKey& key) {
-  std::vector<Shard>& shards = holders_[holder].shards;
-  CAIRN_CHECK(!shards.empty());
-  return shards[key.bytes[0] % shards.size()];
-}
-
-bool BlockHolders::Stands(const Slot& slot, const BlockKey& key) const {
-  return slot.epoch == ShardOf(slot.holder, key).epoch;
-}
-
-// Epochs of one holder are never used twice, so that slots stay void when its shards change.
-void BlockHolders::Renew(Holder* holder, Shard* shard) {
-  shard->epoch = ++holder->last_epoch;
-  CAIRN_CHECK(shard->epoch != 0);
-  forgotten_count_ += shard->blocks;
-  holder->blocks -= shard->blocks;
-  shard->blocks = 0;
+// Epochs of one holder are never used twice while a slot has them, so that slots stay void when its
+// shards change.
+uint32_t BlockHolders::NextEpoch(HolderIndex holder) {
+  if (holders_[holder].last_epoch == epochs_max_) Renumber(holder);
+  return ++holders_[holder].last_epoch;
 }
 
 void BlockHolders::Begin(HolderIndex holder, uint32_t shards) {
-  CAIRN_CHECK(holder < holders_.size() && shards > 0);
+  CAIRN_CHECK(holder < holders_.size() && shards > 0 && shards <= kShardsMax);
   Holder& renewed = holders_[holder];
+  const uint32_t epoch = NextEpoch(holder);
   forgotten_count_ += renewed.blocks;
   renewed.blocks = 0;
-  renewed.shards.assign(shards, Shard{});
-  for (Shard& shard : renewed.shards) Renew(&renewed, &shard);
+  renewed.shards.assign(shards, Shard{epoch, 0});
 }
 
 void BlockHolders::ClearShard(HolderIndex holder, uint32_t shard) {
   CAIRN_CHECK(holder < holders_.size() && shard < holders_[holder].shards.size());
-  Renew(&holders_[holder], &holders_[holder].shards[shard]);
+  Shard& cleared = holders_[holder].shards[shard];
+  if (cleared.blocks == 0) return;  // No slot has its epoch.
+  cleared.epoch = NextEpoch(holder);
+  forgotten_count_ += cleared.blocks;
+  holders_[holder].blocks -= cleared.blocks;
+  cleared.blocks = 0;
 }
 
-bool BlockHolders::Add(const BlockKey& key, const Slot& slot) {
-  Stripe& stripe = stripes_[StripeOf(key)];
-  if (!HasRoom()) SweepStripe(&stripe);
+// Frees what does not stand, and gives what stands the epochs 1, 2, ... by shard.
+void BlockHolders::Renumber(HolderIndex holder) {
+  for (BlockStripe& stripe : stripes_) SweepStripe(&stripe);
+  std::vector<Shard>& shards = holders_[holder].shards;
+  const auto renumber = [&](const BlockKey& key, HolderSlot* slot) {
+    if (slot->holder() != holder) return;
+    const size_t shard = key.bytes[0] % shards.size();
+    *slot = HolderSlot(holder, slot->tiers(), static_cast<uint32_t>(shard) + 1);
+  };
+  for (BlockStripe& stripe : stripes_) {
+    stripe.EraseIf([&](BlockEntry* entry) {
+      renumber(entry->key, &entry->first);
+      for (HolderSlot& slot : FurtherOf(entry)) renumber(entry->key, &slot);
+      return false;
+    });
+  }
+  for (size_t i = 0; i < shards.size(); ++i) shards[i].epoch = static_cast<uint32_t>(i) + 1;
+  holders_[holder].last_epoch = static_cast<uint32_t>(shards.size());
+}
+
+absl::Span<HolderSlot> BlockHolders::FurtherOf(BlockEntry* entry) {
+  if (entry->further == 0) return {};
+  return {further_.At(entry->more, entry->further), entry->further};
+}
+
+absl::Span<const HolderSlot> BlockHolders::FurtherOf(const BlockEntry& entry) const {
+  if (entry.further == 0) return {};
+  return {further_.At(entry.more, entry.further), entry.further};
+}
+
+BlockHolders::Place BlockHolders::Locate(HolderIndex holder, uint64_t hash, const BlockKey& key) {
+  BlockStripe& stripe = StripeOf(hash);
+  for (BlockEntry* entry = stripe.Find(hash, key, nullptr); entry != nullptr;
+       entry = stripe.Find(hash, key, entry)) {
+    if (entry->first.holder() == holder) return {entry, &entry->first};
+    for (HolderSlot& slot : FurtherOf(entry)) {
+      if (slot.holder() == holder) return {entry, &slot};
+    }
+  }
+  return {};
+}
+
+bool BlockHolders::Add(uint64_t hash, const BlockKey& key, PartitionIndex partition,
+                       const HolderSlot& slot) {
+  if (!HasRoom()) Sweep(kStripesForRoom);
   if (!HasRoom()) return false;
-  stripe[key].push_back(slot);
-  partitions_->Retain(slot.partition);
+  BlockStripe& stripe = StripeOf(hash);
+  BlockEntry* entry = stripe.Find(hash, key, nullptr);
+  while (entry != nullptr && entry->partition != partition) entry = stripe.Find(hash, key, entry);
+  if (entry == nullptr) {
+    stripe.Insert({.key = key, .partition = partition, .first = slot});
+    partitions_->Retain(partition);
+  } else {
+    const uint16_t further = entry->further++;
+    entry->more =
+        further == 0 ? further_.Allocate(1) : further_.Resize(entry->more, further, entry->further);
+    FurtherOf(entry).back() = slot;
+  }
   ++slot_count_;
-  ++ShardOf(slot.holder, key).blocks;
-  ++holders_[slot.holder].blocks;
   return true;
+}
+
+bool BlockHolders::TakeOut(size_t index, BlockEntry* entry) {
+  if (entry->further == 0) return false;
+  const absl::Span<HolderSlot> further = FurtherOf(entry);
+  (index == 0 ? entry->first : further[index - 1]) = further.back();
+  const uint16_t left = --entry->further;
+  if (left == 0) {
+    further_.Free(entry->more, 1);
+  } else {
+    entry->more = further_.Resize(entry->more, size_t{left} + 1, left);
+  }
+  return true;
+}
+
+void BlockHolders::Remove(uint64_t hash, const Place& place) {
+  const size_t index = place.slot == &place.entry->first
+                           ? 0
+                           : static_cast<size_t>(place.slot - FurtherOf(place.entry).data()) + 1;
+  --slot_count_;
+  if (TakeOut(index, place.entry)) return;
+  partitions_->Release(place.entry->partition);
+  StripeOf(hash).Erase(place.entry);
 }
 
 std::optional<uint8_t> BlockHolders::Set(HolderIndex holder, PartitionIndex partition,
                                          const BlockKey& key, uint8_t tiers) {
-  CAIRN_CHECK(holder < holders_.size());
+  CAIRN_CHECK(holder < holders_.size() && !holders_[holder].shards.empty());
   Shard& shard = ShardOf(holder, key);
-  const Slot record = {shard.epoch, partition, holder, tiers};
-  Stripe& stripe = stripes_[StripeOf(key)];
-  const auto entry = stripe.find(key);
-  Slot* slot = nullptr;
-  if (entry != stripe.end()) {
-    for (Slot& candidate : entry->second) {
-      if (candidate.holder == holder) slot = &candidate;
+  const uint64_t hash = HashOf(key);
+  const HolderSlot record(holder, tiers, shard.epoch);
+  const Place place = Locate(holder, hash, key);
+  uint8_t before = 0;
+  if (place.slot != nullptr) {
+    if (Stands(*place.slot, key)) {
+      before = place.slot->tiers();
+      --shard.blocks;
+      --holders_[holder].blocks;
+    } else {
+      CAIRN_CHECK(forgotten_count_ > 0);
+      --forgotten_count_;
     }
-  }
-  if (slot == nullptr) {
-    if (tiers != 0 && !Add(key, record)) return std::nullopt;
-    return 0;
-  }
-  const uint8_t before = Stands(*slot, key) ? slot->tiers : 0;
-  if (before == 0) {
-    CAIRN_CHECK(forgotten_count_ > 0);
-    --forgotten_count_;
+    if (tiers != 0 && place.entry->partition == partition) {
+      *place.slot = record;
+    } else {
+      Remove(hash, place);
+      if (tiers == 0) return before;
+      const bool added = Add(hash, key, partition, record);
+      CAIRN_CHECK(added);  // In the room of the one that was removed.
+    }
   } else {
-    --shard.blocks;
-    --holders_[holder].blocks;
+    if (tiers == 0) return 0;
+    if (!Add(hash, key, partition, record)) return std::nullopt;
   }
-  partitions_->Release(slot->partition);
-  if (tiers == 0) {
-    *slot = entry->second.back();
-    entry->second.pop_back();
-    --slot_count_;
-    if (entry->second.empty()) stripe.erase(entry);
-    return before;
-  }
-  partitions_->Retain(partition);
-  *slot = record;
   ++shard.blocks;
   ++holders_[holder].blocks;
   return before;
+}
+
+void BlockHolders::MatchBlock(uint32_t block, const BlockKey& key, uint64_t hash,
+                              const ReadablePartitions& partitions, const std::vector<bool>& usable,
+                              std::vector<PrefixMatch>* matches, bool* goes_on) const {
+  const BlockStripe& stripe = StripeOf(hash);
+  const auto count = [&](const HolderSlot& slot) {
+    PrefixMatch& match = (*matches)[slot.holder()];
+    if (match.blocks != block || !usable[slot.holder()] || !Stands(slot, key)) return;
+    ++match.blocks;
+    ++match.fed[FastestTier(slot.tiers())];
+    *goes_on = true;
+  };
+  for (const BlockEntry* entry = stripe.Find(hash, key, nullptr); entry != nullptr;
+       entry = stripe.Find(hash, key, entry)) {
+    if (!partitions.Has(entry->partition)) continue;
+    count(entry->first);
+    for (const HolderSlot& slot : FurtherOf(*entry)) count(slot);
+  }
 }
 
 std::vector<PrefixMatch> BlockHolders::Match(absl::Span<const BlockKey> keys,
@@ -118,47 +207,55 @@ std::vector<PrefixMatch> BlockHolders::Match(absl::Span<const BlockKey> keys,
                                              const SpeculativeBlocks* speculative) const {
   CAIRN_CHECK(usable.size() == holders_.size());
   std::vector<PrefixMatch> matches(holders_.size());
+  std::array<uint64_t, kAhead> hashes{};  // Of the keys ahead, by their index mod kAhead.
+  const auto look_ahead = [&](size_t index) {
+    if (index >= keys.size()) return;
+    const uint64_t hash = HashOf(keys[index]);
+    hashes[index % kAhead] = hash;
+    StripeOf(hash).Prefetch(hash);
+  };
+  for (size_t i = 0; i < kAhead; ++i) look_ahead(i);
   for (uint32_t block = 0; block < keys.size(); ++block) {
     const BlockKey& key = keys[block];
+    const uint64_t hash = hashes[block % kAhead];
+    look_ahead(block + kAhead);
     bool goes_on = false;
-    const auto match_at = [&](HolderIndex holder, PartitionIndex partition) -> PrefixMatch* {
-      PrefixMatch& match = matches[holder];
-      if (match.blocks != block || !usable[holder] || !partitions.Has(partition)) return nullptr;
-      ++match.blocks;
-      goes_on = true;
-      return &match;
-    };
-    const Stripe& stripe = stripes_[StripeOf(key)];
-    if (const auto entry = stripe.find(key); entry != stripe.end()) {
-      for (const Slot& slot : entry->second) {
-        if (!Stands(slot, key)) continue;
-        PrefixMatch* match = match_at(slot.holder, slot.partition);
-        if (match != nullptr) ++match->fed[FastestTier(slot.tiers)];
-      }
-    }
-    if (speculative != nullptr)
+    MatchBlock(block, key, hash, partitions, usable, &matches, &goes_on);
+    if (speculative != nullptr && !speculative->empty()) {
       speculative->Visit(key, [&](HolderIndex holder, PartitionIndex partition) {
-        PrefixMatch* match = match_at(holder, partition);
-        if (match != nullptr) ++match->speculative;
+        PrefixMatch& match = matches[holder];
+        if (match.blocks != block || !usable[holder] || !partitions.Has(partition)) return;
+        ++match.blocks;
+        ++match.speculative;
+        goes_on = true;
       });
+    }
     if (!goes_on) break;
   }
   return matches;
 }
 
-void BlockHolders::SweepStripe(Stripe* stripe) {
-  absl::erase_if(*stripe, [this](auto& entry) {
-    Slots& slots = entry.second;
-    const auto kept = std::partition(slots.begin(), slots.end(),
-                                     [&](const Slot& slot) { return Stands(slot, entry.first); });
-    const auto freed = static_cast<size_t>(slots.end() - kept);
-    for (auto slot = kept; slot != slots.end(); ++slot) partitions_->Release(slot->partition);
-    slots.erase(kept, slots.end());
-    CAIRN_CHECK(freed <= forgotten_count_ && freed <= slot_count_);
-    forgotten_count_ -= freed;
-    slot_count_ -= freed;
-    return slots.empty();
-  });
+bool BlockHolders::SweepEntry(BlockEntry* entry) {
+  const auto freed = [this] {
+    CAIRN_CHECK(forgotten_count_ > 0 && slot_count_ > 0);
+    --forgotten_count_;
+    --slot_count_;
+  };
+  for (size_t index = entry->further; index > 0; --index) {
+    if (Stands(FurtherOf(entry)[index - 1], entry->key)) continue;
+    TakeOut(index, entry);
+    freed();
+  }
+  if (Stands(entry->first, entry->key)) return false;
+  freed();
+  if (TakeOut(0, entry)) return false;
+  partitions_->Release(entry->partition);
+  return true;
+}
+
+void BlockHolders::SweepStripe(BlockStripe* stripe) {
+  if (forgotten_count_ == 0) return;
+  stripe->EraseIf([this](BlockEntry* entry) { return SweepEntry(entry); });
 }
 
 void BlockHolders::Sweep(size_t stripes) {

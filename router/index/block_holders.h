@@ -1,23 +1,27 @@
 // BlockHolders: which holder has which block in which tiers, by (namespace, tenant), as fed.
 //
-// Soft state. A block is one entry whatever the number of its holders. Forgetting a shard or a
-// whole holder is O(1): it takes a new epoch, and slots of older ones count as gone; Sweep frees
-// their memory bit by bit. At most `slots_max` pairs of block and holder. Not thread-safe: under
-// the core's lock.
+// Soft state. A block is one entry of 32 bytes with its first holder; further holders take 6 to 8
+// bytes each. Forgetting a shard or a whole holder is O(1): it takes a new epoch, and slots of
+// older ones count as gone; Sweep frees their memory bit by bit. At most `slots_max` pairs of block
+// and holder. Not thread-safe: under the core's lock.
+//
+// A key made under one tenant is nobody else's, so an entry has one (namespace, tenant); holders
+// that say another get an entry of their own.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "common/base/bytes16.h"
 #include "router/ids.h"
+#include "router/index/block_stripe.h"
 #include "router/index/partition_table.h"
 #include "router/index/prefix_match.h"
+#include "router/index/slot_pool.h"
 #include "router/index/speculative_blocks.h"
 
 namespace cairn::router {
@@ -25,11 +29,15 @@ namespace cairn::router {
 class BlockHolders {
  public:
   // Upper bound of the memory of one pair of block and holder, for a printed sum.
-  static constexpr size_t kBytesPerSlot = 100;
+  static constexpr size_t kBytesPerSlot = 64;
   static constexpr size_t kStripes = 1024;
+  // Of a holder: a key's shard is its first byte mod their number.
+  static constexpr uint32_t kShardsMax = 256;
 
-  // `partitions` outlives it.
-  BlockHolders(size_t holders, size_t slots_max, PartitionTable* partitions);
+  // `partitions` outlives it. After `epochs_max` epochs of a holder its slots are numbered anew, in
+  // one pass over everything: once in years with the default.
+  BlockHolders(size_t holders, size_t slots_max, PartitionTable* partitions,
+               uint32_t epochs_max = HolderSlot::kEpochMax);
 
   // All that is held of the holder is forgotten; a key's shard is key[0] mod `shards` from here.
   void Begin(HolderIndex holder, uint32_t shards);
@@ -40,6 +48,12 @@ class BlockHolders {
   // done, when there is no room. REQUIRES: Begin was called for the holder.
   std::optional<uint8_t> Set(HolderIndex holder, PartitionIndex partition, const BlockKey& key,
                              uint8_t tiers);
+
+  // A record of the key will be set soon: asks for its memory.
+  void Expect(const BlockKey& key) const {
+    const uint64_t hash = HashOf(key);
+    StripeOf(hash).Prefetch(hash);
+  }
 
   // Consecutive blocks from the first, by holder: those of the partitions that the caller may
   // read, at holders with `usable[holder]`; `speculative`, if any, fills in for what is not fed
@@ -58,40 +72,58 @@ class BlockHolders {
   bool HasRoom() const { return slot_count_ < slots_max_; }
 
  private:
-  using Epoch = uint32_t;
-  struct Slot {
-    Epoch epoch = 0;
-    PartitionIndex partition = 0;
-    HolderIndex holder = 0;
-    uint8_t tiers = 0;
-  };
-  using Slots = absl::InlinedVector<Slot, 1>;
-  using Stripe = absl::flat_hash_map<BlockKey, Slots>;
   struct Shard {
-    Epoch epoch = 0;
+    uint32_t epoch = 0;
     uint64_t blocks = 0;
   };
   struct Holder {
     std::vector<Shard> shards;
-    Epoch last_epoch = 0;
+    uint32_t last_epoch = 0;
     uint64_t blocks = 0;
   };
+  // A holder's slot of a key; null where it has none.
+  struct Place {
+    BlockEntry* entry = nullptr;
+    HolderSlot* slot = nullptr;
+  };
 
-  static size_t StripeOf(const BlockKey& key) {
-    return (size_t{key.bytes[1]} << 8 | key.bytes[2]) % kStripes;
+  uint64_t HashOf(const BlockKey& key) const { return BlockStripe::HashOf(key, seed_); }
+  const BlockStripe& StripeOf(uint64_t hash) const { return stripes_[hash >> 54]; }
+  BlockStripe& StripeOf(uint64_t hash) { return stripes_[hash >> 54]; }
+  const Shard& ShardOf(HolderIndex holder, const BlockKey& key) const {
+    const std::vector<Shard>& shards = holders_[holder].shards;
+    return shards[key.bytes[0] % static_cast<uint32_t>(shards.size())];
   }
-  const Shard& ShardOf(HolderIndex holder, const BlockKey& key) const;
-  Shard& ShardOf(HolderIndex holder, const BlockKey& key);
-  bool Stands(const Slot& slot, const BlockKey& key) const;
-  void Renew(Holder* holder, Shard* shard);
-  // Adds a slot to the entry of `key`, unless there is no room.
-  bool Add(const BlockKey& key, const Slot& slot);
-  void SweepStripe(Stripe* stripe);
+  Shard& ShardOf(HolderIndex holder, const BlockKey& key) {
+    return const_cast<Shard&>(std::as_const(*this).ShardOf(holder, key));
+  }
+  bool Stands(const HolderSlot& slot, const BlockKey& key) const {
+    return slot.epoch() == ShardOf(slot.holder(), key).epoch;
+  }
+  uint32_t NextEpoch(HolderIndex holder);
+  void Renumber(HolderIndex holder);
+  absl::Span<HolderSlot> FurtherOf(BlockEntry* entry);
+  absl::Span<const HolderSlot> FurtherOf(const BlockEntry& entry) const;
+  Place Locate(HolderIndex holder, uint64_t hash, const BlockKey& key);
+  // Adds a slot to the key's entry of the partition, unless there is no room.
+  bool Add(uint64_t hash, const BlockKey& key, PartitionIndex partition, const HolderSlot& slot);
+  void Remove(uint64_t hash, const Place& place);
+  // Takes the slot at `index` (0: the first) out of the entry. False when it was the last.
+  bool TakeOut(size_t index, BlockEntry* entry);
+  // Frees the entry's slots that do not stand; true when none is left.
+  bool SweepEntry(BlockEntry* entry);
+  void SweepStripe(BlockStripe* stripe);
+  void MatchBlock(uint32_t block, const BlockKey& key, uint64_t hash,
+                  const ReadablePartitions& partitions, const std::vector<bool>& usable,
+                  std::vector<PrefixMatch>* matches, bool* goes_on) const;
 
   const size_t slots_max_;
+  const uint32_t epochs_max_;
+  const uint64_t seed_;
   PartitionTable* const partitions_;
   std::vector<Holder> holders_;
-  std::vector<Stripe> stripes_;
+  std::vector<BlockStripe> stripes_;
+  SlotPool further_;
   size_t next_stripe_ = 0;
   size_t slot_count_ = 0;
   size_t forgotten_count_ = 0;  // Slots of an older epoch than their shard's.

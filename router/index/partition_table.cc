@@ -1,14 +1,26 @@
 #include "router/index/partition_table.h"
 
-#include "absl/strings/str_cat.h"
+#include <algorithm>
+
+#include "absl/container/fixed_array.h"
 #include "common/base/check.h"
 
 namespace cairn::router {
 namespace {
 
-std::string NameOf(const Fingerprint& fingerprint, absl::string_view tenant) {
-  return absl::StrCat(fingerprint.view(), tenant);
-}
+// The fingerprint, then the tenant, without memory of its own.
+class Name {
+ public:
+  Name(const Fingerprint& fingerprint, absl::string_view tenant)
+      : bytes_(kFingerprintBytes + tenant.size()) {
+    std::copy(fingerprint.bytes.begin(), fingerprint.bytes.end(), bytes_.begin());
+    std::copy(tenant.begin(), tenant.end(), bytes_.begin() + kFingerprintBytes);
+  }
+  absl::string_view view() const { return {bytes_.data(), bytes_.size()}; }
+
+ private:
+  absl::FixedArray<char, kFingerprintBytes + 64> bytes_;
+};
 
 }  // namespace
 
@@ -18,8 +30,8 @@ PartitionTable::PartitionTable(size_t partitions_max) : partitions_max_(partitio
 
 std::optional<PartitionIndex> PartitionTable::Intern(const Fingerprint& fingerprint,
                                                      absl::string_view tenant) {
-  const std::string name = NameOf(fingerprint, tenant);
-  if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
+  const Name name(fingerprint, tenant);
+  if (const auto found = by_name_.find(name.view()); found != by_name_.end()) return found->second;
   if (free_.empty() && partitions_.size() >= partitions_max_) ReclaimUnused();
   PartitionIndex partition = 0;
   if (!free_.empty()) {
@@ -31,14 +43,14 @@ std::optional<PartitionIndex> PartitionTable::Intern(const Fingerprint& fingerpr
   } else {
     return std::nullopt;
   }
-  partitions_[partition].name = name;
-  by_name_.emplace(name, partition);
+  partitions_[partition].name = std::string(name.view());
+  by_name_.emplace(partitions_[partition].name, partition);
   return partition;
 }
 
 std::optional<PartitionIndex> PartitionTable::Find(const Fingerprint& fingerprint,
                                                    absl::string_view tenant) const {
-  const auto found = by_name_.find(NameOf(fingerprint, tenant));
+  const auto found = by_name_.find(Name(fingerprint, tenant).view());
   if (found == by_name_.end()) return std::nullopt;
   return found->second;
 }

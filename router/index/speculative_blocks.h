@@ -54,6 +54,7 @@ class SpeculativeBlocks {
   // Calls `visit` for each mark of the key that still stands.
   void Visit(const BlockKey& key, absl::FunctionRef<void(HolderIndex, PartitionIndex)> visit) const;
 
+  bool empty() const { return stands_.empty(); }
   // Those that stand.
   size_t mark_count() const { return mark_count_; }
   // Keys of all bookings that have a mark: what marks_max bounds.
