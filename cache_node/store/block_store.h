@@ -300,8 +300,8 @@ class BlockStore {
   template <typename Sweep>
   absl::StatusOr<RemovedBlocks> RunSweep(Sweep sweep);
 
-  // What is left to do of a lookup that is a request.
-  void FinishRequest(LookupOperation* lookup);
+  // Policies and working sets are told of a lookup that is a request: before it uses a block.
+  void TellRequest(LookupOperation* lookup);
   void Unpin(BlockEntry* entry);
   void DropClaim(WriteClaim& claim);
   // Until there are none, in sections of their own.

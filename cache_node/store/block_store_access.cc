@@ -19,7 +19,7 @@ LookupAnswer BlockStore::Lookup(absl::string_view tenant, const Fingerprint& fin
   LookupOperation lookup(tenant, fingerprint, query);
   if (query.lease.has_value()) {
     RunSeeking(&lookup, &LookupOperation::StepHold);
-    FinishRequest(&lookup);
+    TellRequest(&lookup);
     RunChores();
     return lookup.Finish(counters_);
   }
@@ -33,14 +33,14 @@ LookupAnswer BlockStore::Lookup(absl::string_view tenant, const Fingerprint& fin
     RunSeeking(&lookup, &LookupOperation::StepHold);
     RunChores();
   }
+  TellRequest(&lookup);
   if (query.touch) {
     RunSteps([&lookup](StoreState* state, absl::Time) { return lookup.StepTouch(state); });
   }
-  FinishRequest(&lookup);
   return lookup.Finish(counters_);
 }
 
-void BlockStore::FinishRequest(LookupOperation* lookup) {
+void BlockStore::TellRequest(LookupOperation* lookup) {
   if (!lookup->IsRequest()) return;
   RunSteps([lookup](StoreState* state, absl::Time) { return lookup->StepSeen(state); });
 }

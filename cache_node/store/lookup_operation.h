@@ -31,11 +31,11 @@ class LookupOperation {
   SpaceSeeker* seeker() { return &seeker_; }
   // After Step is done: blocks that are to be loaded (promote).
   bool wants_loads() const { return wants_loads_; }
-  // After Step is done.
-  bool StepTouch(StoreState* state);
-  // After all of these, of a lookup that is a request: policies are told what it missed, and
-  // working sets what it asked for.
+  // After these, of a lookup that is a request: policies are told what it missed, and working sets
+  // what it asked for.
   bool StepSeen(StoreState* state);
+  // After StepSeen, as policies hear of misses before uses.
+  bool StepTouch(StoreState* state);
   bool IsRequest() const { return query_.counted && (query_.lease.has_value() || query_.touch); }
 
   // After the last step.

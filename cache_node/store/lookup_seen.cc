@@ -80,8 +80,9 @@ void LookupOperation::SeePrompt(const StoreState& state) {
   for (const PartitionIndex partition : {own_, public_}) {
     if (partition == 0) continue;
     const BlockEntry* first = state.index.Find(partition, query_.prompts[prompt_].keys[0]);
-    if (first != nullptr) first_depth_ = first->depth;
-    if (first != nullptr) return;
+    if (first == nullptr) continue;
+    first_depth_ = first->depth;
+    return;
   }
 }
 

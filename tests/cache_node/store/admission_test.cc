@@ -162,6 +162,40 @@ TEST_F(AdmissionTest, EachLookupThatUsesBlocksIsARequestAndEachReserveWithoutOne
   EXPECT_EQ(log_.inserted[4].second, put + 3);
 }
 
+TEST_F(AdmissionTest, WhatALookupTouchesIsUsedAfterItsMissesAreTold) {
+  const TestPrompt prompt = t_.Prompt("t", 1, 3);
+  TestPrompt first = prompt;
+  first.keys.resize(2);
+  first.tokens.resize(2 * TestStore::kBlockTokens);
+  t_.Put(first);
+  log_ = {};
+  t_.Lookup("t", prompt, /*touch=*/true);
+  ASSERT_EQ(log_.missed.size(), 1u);
+  EXPECT_EQ(log_.used.size(), 2u);
+  EXPECT_EQ(log_.missed_before_uses, 1u);
+}
+
+// Told of the block before it only where that is present in its class: handles are given out in
+// order.
+TEST_F(AdmissionTest, AMissAndANewcomerAreToldWithTheBlockBeforeThem) {
+  const TestPrompt prompt = t_.Prompt("t", 1, 4);
+  TestPrompt first = prompt;
+  first.keys.resize(2);
+  first.tokens.resize(2 * TestStore::kBlockTokens);
+  t_.Put(first);
+  ASSERT_EQ(log_.inserted.size(), 2u);
+  EXPECT_EQ(log_.inserted[0].first.parent, kNoBlock);
+  const BlockHandle second = log_.inserted[1].first.parent + 1;
+  t_.Lookup("t", prompt, /*touch=*/true);
+  ASSERT_EQ(log_.missed.size(), 2u);
+  EXPECT_EQ(log_.missed[0].first.parent, second);
+  EXPECT_EQ(log_.missed[1].first.parent, kNoBlock);
+  t_.Put(prompt);
+  ASSERT_EQ(log_.inserted.size(), 4u);
+  EXPECT_EQ(log_.inserted[2].first.parent, second);
+  EXPECT_EQ(log_.inserted[3].first.parent, second + 1);
+}
+
 TEST_F(AdmissionTest, AProbeIsNoRequest) {
   t_.Put(t_.Prompt("t", 1, 1));
   log_ = {};

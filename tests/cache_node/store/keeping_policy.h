@@ -14,6 +14,7 @@ struct KeepingLog {
   std::vector<std::pair<EvictionPolicy::BlockTraits, UseStamp>> missed;
   std::vector<std::pair<EvictionPolicy::BlockTraits, UseStamp>> inserted;
   std::vector<UseStamp> used;
+  size_t missed_before_uses = 0;  // When a block was used last.
   size_t declined = 0;
 };
 
@@ -36,6 +37,7 @@ class KeepingPolicy final : public EvictionPolicy {
   }
   void Used(BlockHandle block, UseStamp stamp) override {
     log_->used.push_back(stamp);
+    log_->missed_before_uses = log_->missed.size();
     lru_.Used(block, stamp);
   }
   void MayGo(BlockHandle block) override { lru_.MayGo(block); }
