@@ -137,6 +137,31 @@ TEST(CairnBenchTest, WrongUsageSaysWhatIsWrong) {
   EXPECT_THAT(errors, HasSubstr("one suite at a time"));
 }
 
+TEST(CairnBenchTest, EvictionCountsATraceAndSaysWhatItNeeds) {
+  const std::string trace = ::testing::TempDir() + "/cairn_bench_eviction.txt";
+  const std::string json = ::testing::TempDir() + "/cairn_bench_eviction.json";
+  // Two prompts in turns; only one of them fits, and the best cache keeps it.
+  std::ofstream(trace) << "0 128 1 0 1-2\n1 128 1 0 5-6\n2 128 1 0 1-2\n3 128 1 0 5-6\n";
+  std::string errors;
+  ASSERT_EQ(
+      Bench("eviction --trace " + trace + " --capacity 2 --policy lru --json " + json, &errors), 0)
+      << errors;
+  std::ifstream file(json);
+  const nlohmann::json figures = nlohmann::json::parse(file);
+  EXPECT_EQ(figures.at("blocks"), 8);
+  EXPECT_EQ(figures.at("hit_blocks"), 0);
+  EXPECT_EQ(figures.at("belady_hit_blocks"), 2);
+  EXPECT_EQ(figures.at("unlimited_hit_blocks"), 4);
+  EXPECT_GT(figures.at("policy_ns_per_block"), 0);
+  EXPECT_EQ(Bench("eviction", &errors), 1);
+  EXPECT_THAT(errors, HasSubstr("--capacity"));
+  EXPECT_EQ(Bench("eviction --trace " + trace + " --capacity 2 --policy mru", &errors), 1);
+  EXPECT_THAT(errors, HasSubstr("s3_fifo"));
+  EXPECT_EQ(Bench("eviction --capacity 0", &errors), 2);
+  EXPECT_EQ(Bench("eviction --grid --traces /nowhere", &errors), 1);
+  EXPECT_THAT(errors, HasSubstr("/nowhere"));
+}
+
 TEST(CairnBenchTest, AFileThatCannotBeWrittenIsAFailure) {
   std::string errors;
   EXPECT_EQ(Bench("hash --json /nowhere/at/all.json", &errors), 1);
