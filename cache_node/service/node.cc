@@ -47,7 +47,7 @@ BlockStore::Options StoreOptions(const NodeConfig& config) {
 // REQUIRES: the configuration is valid.
 std::unique_ptr<EvictionPolicyFactory> PoliciesOf(const NodeConfig& config) {
   absl::StatusOr<std::unique_ptr<EvictionPolicyFactory>> policies =
-      MakeEvictionPolicies(config.eviction_policy);
+      MakeEvictionPolicies(config.EvictionPolicyName());
   CAIRN_CHECK_OK(policies.status());
   return *std::move(policies);
 }

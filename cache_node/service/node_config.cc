@@ -55,7 +55,7 @@ void CheckMemory(const NodeConfig& config, ConfigErrors& errors) {
                     int64_t{100'000});
   const std::vector<absl::string_view> policies = EvictionPolicyNames();
   errors.Check(
-      std::find(policies.begin(), policies.end(), config.eviction_policy) != policies.end(),
+      std::find(policies.begin(), policies.end(), config.EvictionPolicyName()) != policies.end(),
       "eviction-policy", config.eviction_policy,
       absl::StrCat("one of ", absl::StrJoin(policies, ", ")));
 }
@@ -103,6 +103,11 @@ absl::Status NodeConfig::Validate() const {
   CheckCalls(*this, errors);
   CheckTimes(*this, errors);
   return errors.ToStatus();
+}
+
+absl::string_view NodeConfig::EvictionPolicyName() const {
+  if (!eviction_policy.empty()) return eviction_policy;
+  return disk.dir.empty() ? kDefaultEvictionPolicy : kDefaultEvictionPolicyWithDisk;
 }
 
 MemorySum NodeConfig::Memory() const {

@@ -40,7 +40,7 @@ struct NodeConfig {
   ByteSize reserved_memory;  // 0: half of the pool.
   ByteSize pin_memory;       // 0: a quarter of the pool.
   int connections_max = 1024;
-  std::string eviction_policy = std::string(kDefaultEvictionPolicy);
+  std::string eviction_policy;  // By name; empty: EvictionPolicyName says which.
 
   DiskConfig disk;
 
@@ -75,6 +75,9 @@ struct NodeConfig {
 
   // The terms of what the process may come to hold.
   MemorySum Memory() const;
+  // The one that is named, or the default: lru where there is a disk tier, since what comes in must
+  // stay until it is written, and a policy that knows it to be of little worth lets it go before.
+  absl::string_view EvictionPolicyName() const;
   // The same for Describe.
   NodeFacts::Memory MemoryFacts(ByteSize limit) const;
 };

@@ -36,8 +36,9 @@ ABSL_FLAG(cairn::ByteSize, reserved_memory, cairn::ByteSize(),
           "Bytes of the pool that writers may hold reserved; 0: half.");
 ABSL_FLAG(cairn::ByteSize, pin_memory, cairn::ByteSize(),
           "Bytes of the pool that may be pinned by wish; 0: a quarter.");
-ABSL_FLAG(std::string, eviction_policy, std::string(cairn::node::kDefaultEvictionPolicy),
-          "Which blocks leave host memory for others, and which are not let in; by name.");
+ABSL_FLAG(std::string, eviction_policy, "",
+          "Which blocks leave host memory for others, and which are not let in: reuse, lru or "
+          "s3_fifo; empty: reuse, and lru where there is a disk tier.");
 ABSL_FLAG(int, connections_max, 1024, "Connections that the memory sum allows for, 256 KiB each.");
 
 ABSL_FLAG(std::string, disk_dir, "",

@@ -42,7 +42,8 @@ class DiskFullTest : public DiskTest {
 
 TEST_F(DiskFullTest, ItServesSaysSoAndWritesAgainWhenThereIsRoom) {
   if (!mounted_) return;
-  ASSERT_NO_FATAL_FAILURE(StartDiskNode({absl::StrCat("--disk-dir=", volume_, "/disk")}));
+  ASSERT_NO_FATAL_FAILURE(
+      StartDiskNode({absl::StrCat("--disk-dir=", volume_, "/disk"), "--disk-bytes=192MiB"}));
   ASSERT_NO_FATAL_FAILURE(PutOnDisk(1, 5));
   Fill();
   uint32_t number = 100;

@@ -25,7 +25,8 @@ constexpr uint32_t kPoolBlocks = 256;
 class LeaseTest : public NodeTest {
  protected:
   void SetUp() override {
-    ASSERT_NO_FATAL_FAILURE(StartNode({"--host-memory=16MiB", "--memory-limit=1GiB"}));
+    ASSERT_NO_FATAL_FAILURE(
+        StartNode({"--host-memory=16MiB", "--memory-limit=1GiB", "--eviction-policy=lru"}));
     client_ = NewClient();
     name_space_ = std::make_unique<NamespaceHandle>(Register(**client_, SmallBlocks()));
   }

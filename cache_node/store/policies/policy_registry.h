@@ -11,6 +11,7 @@
 namespace cairn::node {
 
 inline constexpr absl::string_view kDefaultEvictionPolicy = "reuse";
+inline constexpr absl::string_view kDefaultEvictionPolicyWithDisk = "lru";
 
 // INVALID_ARGUMENT that lists the names, for another one.
 absl::StatusOr<std::unique_ptr<EvictionPolicyFactory>> MakeEvictionPolicies(absl::string_view name);

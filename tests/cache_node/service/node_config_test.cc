@@ -84,6 +84,11 @@ TEST(NodeConfig, AnEvictionPolicyIsOneOfThoseThatThereAre) {
   NodeConfig config = GoodConfig();
   config.eviction_policy = "s3_fifo";
   EXPECT_TRUE(config.Validate().ok());
+  config.eviction_policy = "";
+  EXPECT_EQ(config.EvictionPolicyName(), "reuse");
+  config.disk.dir = "/disk";
+  EXPECT_EQ(config.EvictionPolicyName(), "lru");
+  config.disk.dir = "";
   config.eviction_policy = "mru";
   EXPECT_THAT(Complaint(config), HasSubstr("--eviction-policy=mru"));
   EXPECT_THAT(Complaint(config), HasSubstr("s3_fifo"));
