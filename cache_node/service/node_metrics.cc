@@ -32,6 +32,8 @@ void NodeMetrics::AddCounters(Metrics* metrics, const StoreCounters* counters) {
   add("cairn_node_evicted_blocks_total", "Blocks that made room.", c.evicted_blocks);
   add("cairn_node_shrunk_blocks_total", "Of these: their tenants' quotas were lowered.",
       c.shrunk_blocks);
+  add("cairn_node_pins_ended_total", "Blocks no longer pinned by wish, as quotas were lowered.",
+      c.stays_ended);
   add("cairn_node_committed_blocks_total", "Blocks that became present.", c.committed_blocks);
   add("cairn_node_reserved_blocks_total", "Blocks reserved.", c.reserved_blocks);
   add("cairn_node_refused_no_space_total", "Blocks refused for want of space.", c.refused_no_space);

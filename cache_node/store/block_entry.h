@@ -67,6 +67,7 @@ struct BlockEntry {
   NamespaceRecord* name_space = nullptr;
   uint64_t epoch = 0;  // Of the namespace, when reserved.
   Life life = Life::kReserved;
+  bool loaded = false;     // It came from disk, and no writer reserved it.
   bool from_disk = false;  // It was loaded, and not used since.
   uint32_t depth = 0;
   absl::Time reserved_at;

@@ -124,7 +124,8 @@ void BlockStore::Tick() {
   });
   int sections = kShrinkSectionsMax;
   RunSteps([&sections](StoreState* state, absl::Time) {
-    return !state->StepShrink(kStepsPerLock) || --sections == 0;
+    const bool more = state->StepStaysOver(kStepsPerLock) || state->StepShrink(kStepsPerLock);
+    return !more || --sections == 0;
   });
 }
 

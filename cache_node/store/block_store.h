@@ -163,8 +163,11 @@ class BlockStore {
   absl::StatusOr<std::vector<bool>> Delete(absl::string_view tenant, const Fingerprint& fingerprint,
                                            absl::Span<const BlockKey> keys);
   // Of the public tenant's blocks only those with these keys, and all before them, stay, in
-  // whatever tier. Nothing else of them can be read when it returns. UNAVAILABLE as above.
-  absl::StatusOr<RemovedBlocks> KeepPublic(const absl::flat_hash_set<BlockKey>& last_keys);
+  // whatever tier; and what is reserved meanwhile. Adds to `removed_blocks` how many went. Unless
+  // UNAVAILABLE because blocks on disk are still being found, which changes nothing, nothing else
+  // of them can be read when it returns. Any other error: what went may be found on disk at a
+  // restart. Repeat the call.
+  absl::Status KeepPublic(const absl::flat_hash_set<BlockKey>& last_keys, uint64_t* removed_blocks);
 
   // --- Quotas ---
   // Replaces those before. A tenant that has more in host memory than its new quota loses it, the
@@ -292,13 +295,13 @@ class BlockStore {
   void MarkCopiesDead(const BlockEntry& entry);
   // OK: what is on disk can be removed for good.
   absl::Status CanDelete() const;
+  bool DiskIsOpen() const;
   absl::StatusOr<std::vector<bool>> DeleteIn(PartitionIndex partition,
                                              absl::Span<const BlockKey> keys);
   // Answers how many were there.
   absl::StatusOr<uint64_t> DeleteAll(std::vector<ParentId> blocks);
-  // Deletes all that it finds (PurgeScan, PublicSweep).
-  template <typename Sweep>
-  absl::StatusOr<RemovedBlocks> RunSweep(Sweep sweep);
+  // Removes them without a word to the disk. Answers how many were there.
+  uint64_t Forget(absl::Span<const ParentId> blocks);
 
   // Policies and working sets are told of a lookup that is a request: before it uses a block.
   void TellRequest(LookupOperation* lookup);

@@ -164,6 +164,11 @@ absl::Status BlockStore::CanDelete() const {
       "in a moment");
 }
 
+bool BlockStore::DiskIsOpen() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return state_->disk.open;
+}
+
 absl::StatusOr<std::vector<bool>> BlockStore::DeleteIn(PartitionIndex partition,
                                                        absl::Span<const BlockKey> keys) {
   DeleteSweep sweep(partition, keys);
@@ -200,29 +205,65 @@ absl::StatusOr<uint64_t> BlockStore::DeleteAll(std::vector<ParentId> blocks) {
   return removed;
 }
 
-template <typename Sweep>
-absl::StatusOr<RemovedBlocks> BlockStore::RunSweep(Sweep sweep) {
+absl::StatusOr<RemovedBlocks> BlockStore::PurgeWriter(uint64_t writer, int64_t since_unix_ms,
+                                                      int64_t until_unix_ms) {
   if (absl::Status status = CanDelete(); !status.ok()) return status;
+  PurgeScan scan(writer, since_unix_ms, until_unix_ms);
   RemovedBlocks removed;
-  while (!sweep.done()) {
-    RunSteps([&sweep](StoreState* state, absl::Time) { return sweep.Step(state); });
+  while (!scan.done()) {
+    RunSteps([&scan](StoreState* state, absl::Time) { return scan.Step(state); });
     RunChores();
-    const absl::StatusOr<uint64_t> deleted = DeleteAll(sweep.TakeBatch());
+    const absl::StatusOr<uint64_t> deleted = DeleteAll(scan.TakeBatch());
     if (!deleted.ok()) return deleted.status();
     removed.blocks += *deleted;
   }
-  removed.blocks += sweep.reservations();
+  removed.blocks += scan.reservations();
   return removed;
 }
 
-absl::StatusOr<RemovedBlocks> BlockStore::PurgeWriter(uint64_t writer, int64_t since_unix_ms,
-                                                      int64_t until_unix_ms) {
-  return RunSweep(PurgeScan(writer, since_unix_ms, until_unix_ms));
+absl::Status BlockStore::KeepPublic(const absl::flat_hash_set<BlockKey>& last_keys,
+                                    uint64_t* removed_blocks) {
+  absl::Status durable = CanDelete();
+  if (!durable.ok() && DiskIsOpen()) return durable;
+  PublicSweep sweep(last_keys, time_->Now());
+  while (!sweep.done()) {
+    RunSteps([&sweep](StoreState* state, absl::Time) { return sweep.Step(state); });
+    RunChores();
+    const std::vector<ParentId> batch = sweep.TakeBatch();
+    if (durable.ok()) {
+      const absl::StatusOr<uint64_t> deleted = DeleteAll(batch);
+      durable = deleted.status();
+      if (deleted.ok()) *removed_blocks += *deleted;
+    }
+    // What may not be read is not read, though the disk cannot be told: the list tells it again.
+    if (!durable.ok()) *removed_blocks += Forget(batch);
+  }
+  *removed_blocks += sweep.reservations();
+  return durable;
 }
 
-absl::StatusOr<RemovedBlocks> BlockStore::KeepPublic(
-    const absl::flat_hash_set<BlockKey>& last_keys) {
-  return RunSweep(PublicSweep(last_keys));
+uint64_t BlockStore::Forget(absl::Span<const ParentId> blocks) {
+  uint64_t forgotten = 0;
+  size_t next = 0;
+  RunSteps([&](StoreState* state, absl::Time) {
+    for (size_t i = 0; i < kStepsPerLock && next < blocks.size(); ++i, ++next) {
+      const ParentId& block = blocks[next];
+      BlockEntry* entry = state->index.Find(block.partition, block.key);
+      const DiskHandle handle =
+          state->disk.enabled ? state->disk.index.Find(block.partition, block.key) : 0;
+      if (entry != nullptr && entry->life != BlockEntry::Life::kReserved) {
+        state->Remove(entry, RemovalReason::kDeleted);
+      } else if (handle != 0) {
+        state->RemoveFromDisk(handle, RemovalReason::kDeleted);
+      } else {
+        continue;
+      }
+      ++forgotten;
+    }
+    return next == blocks.size();
+  });
+  RunChores();
+  return forgotten;
 }
 
 absl::StatusOr<bool> BlockStore::ReportMismatch(absl::string_view tenant,

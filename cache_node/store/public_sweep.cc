@@ -11,6 +11,11 @@ bool PublicSweep::IsPublic(const StoreState& state, PartitionIndex partition) co
   return everyone != 0 && state.namespaces.PartitionAt(partition).tenant == everyone;
 }
 
+bool PublicSweep::IsNew(const StoreState& state, const ParentId& block) const {
+  const BlockEntry* entry = state.index.Find(block.partition, block.key);
+  return entry != nullptr && !entry->loaded && entry->reserved_at > began_;
+}
+
 std::optional<ParentId> PublicSweep::PublicAt(const StoreState& state) const {
   std::optional<ParentId> block;
   if (const BlockEntry* entry = walk_.entry(); entry != nullptr) {
@@ -45,11 +50,10 @@ void PublicSweep::Climb(const StoreState& state) {
 void PublicSweep::Look(StoreState* state) {
   const std::optional<ParentId> block = PublicAt(*state);
   if (!block.has_value()) return;
-  if (!all_kept_) {
-    if (last_keys_.contains(block->key)) climb_ = block;
-    return;
-  }
-  if (kept_.contains(*block)) return;
+  // Also one that came when the walk was past it, for the older blocks before it.
+  if (last_keys_.contains(block->key) && !kept_.contains(*block)) climb_ = block;
+  if (!all_kept_ || climb_.has_value() || kept_.contains(*block)) return;
+  if (IsNew(*state, *block)) return;
   pass_found_ = true;
   BlockEntry* const entry = walk_.entry();
   if (entry == nullptr || entry->life != BlockEntry::Life::kReserved) {

@@ -5,8 +5,9 @@
 // again to find the rest, until a pass finds nothing: what it found is to be deleted before it goes
 // on. Those that are just being written it removes itself. Where an engine names the blocks (key
 // scheme 2) a key says nothing of those before it: then only listed ones are kept. A block on the
-// way to a listed one that is not there (any more) is not known to be, and goes too. Under the
-// store's lock.
+// way to a listed one that is not there (any more) is not known to be, and goes too. What is
+// reserved once the sweep has begun was let in by the same list, or a later one, and is not looked
+// at: so a sweep ends, and takes nothing from writers of what is listed. Under the store's lock.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/time/time.h"
 #include "cache_node/store/block_walk.h"
 #include "cache_node/store/store_state.h"
 
@@ -23,8 +25,9 @@ class PublicSweep {
  public:
   static constexpr size_t kBatchBlocks = 1024;
 
-  // The keys outlive it.
-  explicit PublicSweep(const absl::flat_hash_set<BlockKey>& last_keys) : last_keys_(last_keys) {}
+  // Begins `now`. The keys outlive it.
+  PublicSweep(const absl::flat_hash_set<BlockKey>& last_keys, absl::Time now)
+      : last_keys_(last_keys), began_(now) {}
 
   // A bounded part; true when there is a batch, or nothing is left.
   bool Step(StoreState* state);
@@ -38,12 +41,15 @@ class PublicSweep {
   // The block at the walk's place, if it is the public tenant's.
   std::optional<ParentId> PublicAt(const StoreState& state) const;
   bool IsPublic(const StoreState& state, PartitionIndex partition) const;
+  // It was reserved after the sweep began.
+  bool IsNew(const StoreState& state, const ParentId& block) const;
   std::optional<ParentId> ParentOf(const StoreState& state, const ParentId& block) const;
   // One block of the way to a listed one.
   void Climb(const StoreState& state);
   void Look(StoreState* state);
 
   const absl::flat_hash_set<BlockKey>& last_keys_;
+  const absl::Time began_;
   BlockWalk walk_;
   absl::flat_hash_set<ParentId> kept_;
   std::optional<ParentId> climb_;  // Next to be kept.

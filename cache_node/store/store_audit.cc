@@ -105,7 +105,7 @@ absl::Status StoreState::AuditIndexed(const BlockEntry& entry) const {
       !priorities.Has(retention.priority_until_unix_ms, id)) {
     return Wrong(entry, "has a priority whose end nothing waits for");
   }
-  if (entry.stays() && !stays.Has(entry.stays_until_unix_ms, id)) {
+  if (entry.stays() && !StaysAsScheduled(entry)) {
     return Wrong(entry, "stays for an end that nothing waits for");
   }
   const bool in_flight = disk.writes.FindBlock({entry.partition, entry.key}) != nullptr;

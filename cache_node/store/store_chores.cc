@@ -219,6 +219,7 @@ void StoreState::QuotasChanged() {
   shrinking_.clear();
   for (TenantIndex tenant = 1; tenant <= ledger.tenant_count(); ++tenant) {
     if (ledger.ExcessOf(tenant) > 0) shrinking_.push_back(tenant);
+    if (ledger.StaysExcessOf(tenant) > 0) stays_over_.emplace();
   }
 }
 

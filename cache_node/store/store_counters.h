@@ -24,6 +24,7 @@ struct StoreCounters {
   Counter declined_newcomers{0};      // By the eviction policy.
   Counter spills_over_quota{0};       // Not written: their tenants have all that they may on disk.
   Counter stays_refused{0};           // Blocks that were to stay, for which there was no budget.
+  Counter stays_ended{0};             // That were to stay longer; quotas were lowered.
   Counter expired_blocks{0};          // Removed at the time that their writers said.
   Counter token_collisions{0};        // Other tokens under a stored key.
   Counter key_mismatches{0};

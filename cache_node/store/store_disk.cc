@@ -104,6 +104,7 @@ BlockEntry* StoreState::AddLoading(DiskHandle handle, ClassSpace* space, SlotRef
   auto made = std::make_unique<BlockEntry>(block.name_space->map, blank);
   made->index_bytes += block.adapter.size() + block.salt.size();
   made->life = BlockEntry::Life::kLoading;
+  made->loaded = true;
   made->stamp = use;
   BlockEntry* entry = Enter(std::move(made), block, space, slot);
   CAIRN_CHECK(entry->disk == handle);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -143,6 +144,8 @@ struct StoreState {
   // --- Quotas ---
   // Those of the ledger have changed: tenants over them are to shrink.
   void QuotasChanged();
+  // Ends stays that are over their tenant's, at most `steps`; false when all were looked at.
+  bool StepStaysOver(size_t steps);
   // Evicts blocks of such tenants, at most `steps`; false when none can go.
   bool StepShrink(size_t steps);
 
@@ -206,6 +209,7 @@ struct StoreState {
   void Unschedule(const BlockEntry& entry);
   void Expire(const ParentId& block, int64_t now_unix_ms);
   void EndStay(BlockEntry* entry);
+  bool StaysAsScheduled(const BlockEntry& entry) const;
   void EndPriority(const ParentId& block, int64_t now_unix_ms);
   absl::Status AuditIndexed(const BlockEntry& entry) const;
   absl::Status AuditDisk() const;
@@ -214,6 +218,7 @@ struct StoreState {
   std::deque<Lease*> releasing_;
   std::deque<Token*> closing_;
   std::deque<TenantIndex> shrinking_;
+  std::optional<BlockSchedule::Cursor> stays_over_;  // While some may be over a quota.
   std::deque<BlockEntry*> revoking_;  // Each pinned while it is here.
 };
 

@@ -1,6 +1,9 @@
 // StoreState: blocks that are to stay in host memory until some time, as their writer or an admin
 // wishes, whatever the eviction policy prefers.
 //
+// Quotas that are lowered end what is over them, those first that would end first: none that a
+// block after it needs, as that ends no later, and of one time the deeper blocks come first.
+//
 // A block that stays keeps those before it, because children leave before parents. So it may stay
 // only as long as the block before it does, which is charged to the budget as well; nothing is kept
 // that nobody was charged for. Removal by will, an end (TTL) and a parent that is gone end it.
@@ -15,6 +18,9 @@ namespace {
 bool HoldsParent(const BlockEntry& entry) {
   return entry.family != nullptr && entry.family->id.partition == entry.partition;
 }
+
+// Among those that stay until the same time.
+uint32_t RankOf(const BlockEntry& entry) { return UINT32_MAX - entry.depth; }
 
 }  // namespace
 
@@ -32,9 +38,10 @@ StayOutcome StoreState::Stay(BlockEntry* entry, int64_t until_unix_ms) {
   if (entry->stays_until_unix_ms >= until_unix_ms) return StayOutcome::kStays;
   const ParentId id{entry->partition, entry->key};
   if (entry->stays()) {
-    stays.Erase(entry->stays_until_unix_ms, id);
+    if (ledger.StaysExcessOf(entry->space->slot_class.tenant) > 0) return StayOutcome::kBudget;
+    stays.Erase(entry->stays_until_unix_ms, id, RankOf(*entry));
     entry->stays_until_unix_ms = until_unix_ms;
-    stays.Put(until_unix_ms, id);
+    stays.Put(until_unix_ms, id, RankOf(*entry));
     return StayOutcome::kStays;
   }
   const bool fits =
@@ -46,7 +53,7 @@ StayOutcome StoreState::Stay(BlockEntry* entry, int64_t until_unix_ms) {
     return StayOutcome::kBudget;
   }
   entry->stays_until_unix_ms = until_unix_ms;
-  stays.Put(until_unix_ms, id);
+  stays.Put(until_unix_ms, id, RankOf(*entry));
   index.AddBytes(entry, BlockSchedule::kBytesPerBlock);
   if (HoldsParent(*entry)) ++entry->family->staying;
   slots.StayChanged(entry);
@@ -62,7 +69,7 @@ StayOutcome StoreState::LetGo(BlockEntry* entry) {
 
 void StoreState::EndStay(BlockEntry* entry) {
   CAIRN_CHECK(entry != nullptr && entry->stays());
-  stays.Erase(entry->stays_until_unix_ms, {entry->partition, entry->key});
+  stays.Erase(entry->stays_until_unix_ms, {entry->partition, entry->key}, RankOf(*entry));
   entry->stays_until_unix_ms = 0;
   index.RemoveBytes(entry, BlockSchedule::kBytesPerBlock);
   if (HoldsParent(*entry)) {
@@ -71,6 +78,28 @@ void StoreState::EndStay(BlockEntry* entry) {
   }
   ledger.EndStay(entry->space->slot_class.tenant, entry->block_bytes());
   slots.StayChanged(entry);
+}
+
+bool StoreState::StaysAsScheduled(const BlockEntry& entry) const {
+  const ParentId id{entry.partition, entry.key};
+  return stays.Has(entry.stays_until_unix_ms, id, RankOf(entry));
+}
+
+bool StoreState::StepStaysOver(size_t steps) {
+  for (size_t i = 0; i < steps && stays_over_.has_value(); ++i) {
+    const std::optional<ParentId> block = stays.Next(&*stays_over_);
+    if (!block.has_value()) {
+      stays_over_.reset();
+      break;
+    }
+    BlockEntry* entry = index.Find(block->partition, block->key);
+    CAIRN_CHECK(entry != nullptr && entry->stays());
+    const TenantIndex tenant = entry->space->slot_class.tenant;
+    if (ledger.StaysExcessOf(tenant) > 0 && LetGo(entry) == StayOutcome::kMayGo) {
+      counters->stays_ended.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  return stays_over_.has_value();
 }
 
 }  // namespace cairn::node

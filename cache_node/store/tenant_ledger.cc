@@ -1,5 +1,6 @@
 #include "cache_node/store/tenant_ledger.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/check.h"
@@ -8,6 +9,11 @@ namespace cairn::node {
 namespace {
 
 bool Fits(uint64_t used, uint64_t more, uint64_t max) { return used <= max && more <= max - used; }
+
+// More than it may hold at all would never make room.
+uint64_t StaysMaxOf(const TenantQuota& quota) {
+  return std::min(quota.stays_bytes_max, quota.host_bytes_max);
+}
 
 }  // namespace
 
@@ -60,6 +66,12 @@ uint64_t TenantLedger::ExcessOf(TenantIndex tenant) const {
   const Account& account = AccountOf(tenant);
   const uint64_t max = account.quota.host_bytes_max;
   return account.usage.charged_bytes > max ? account.usage.charged_bytes - max : 0;
+}
+
+uint64_t TenantLedger::StaysExcessOf(TenantIndex tenant) const {
+  const Account& account = AccountOf(tenant);
+  const uint64_t max = StaysMaxOf(account.quota);
+  return account.usage.stays_bytes > max ? account.usage.stays_bytes - max : 0;
 }
 
 void TenantLedger::AddDisk(TenantIndex tenant, uint64_t bytes) {
@@ -149,7 +161,7 @@ bool TenantLedger::TryStay(TenantIndex tenant, uint64_t bytes) {
   Usage& usage = account.usage;
   CAIRN_CHECK(total_.stays_bytes <= budgets_.stays_bytes_max);
   if (!Fits(total_.stays_bytes, bytes, budgets_.stays_bytes_max)) return false;
-  if (!Fits(usage.stays_bytes, bytes, account.quota.stays_bytes_max)) return false;
+  if (!Fits(usage.stays_bytes, bytes, StaysMaxOf(account.quota))) return false;
   usage.stays_bytes += bytes;
   total_.stays_bytes += bytes;
   return true;

@@ -74,6 +74,8 @@ class TenantLedger {
   // A tenant below is one that IndexOf gave out.
   // Charged bytes over its quota.
   uint64_t ExcessOf(TenantIndex tenant) const;
+  // Bytes that are to stay over its quota of them, or over that of all its bytes.
+  uint64_t StaysExcessOf(TenantIndex tenant) const;
   // Payload that came to disk, or left it.
   void AddDisk(TenantIndex tenant, uint64_t bytes);
   void RemoveDisk(TenantIndex tenant, uint64_t bytes);

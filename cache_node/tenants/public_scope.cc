@@ -44,11 +44,18 @@ absl::Status PublicScope::Poll() {
   if (listed == swept_) return status;
   // At first the store may hold what an earlier run of the node was let write.
   if (swept_ == nullptr || !swept_->IsWithin(*listed)) {
-    const absl::StatusOr<RemovedBlocks> removed = store_->KeepPublic(listed->last_keys());
-    // Blocks on disk are still being found, or move: it is tried again.
-    if (absl::IsUnavailable(removed.status())) return status;
-    if (!removed.ok()) return removed.status();
-    removed_blocks_.fetch_add(removed->blocks, std::memory_order_relaxed);
+    uint64_t removed_blocks = 0;
+    const absl::Status kept = store_->KeepPublic(listed->last_keys(), &removed_blocks);
+    removed_blocks_.fetch_add(removed_blocks, std::memory_order_relaxed);
+    // Blocks on disk are still being found, or move, or the tier is not open: it is tried again.
+    if (absl::IsUnavailable(kept)) return status;
+    if (!kept.ok()) {
+      return absl::Status(
+          kept.code(),
+          absl::StrCat("blocks of the tenant \"public\" that no list leads to any more cannot be "
+                       "read, but the disk could not be told, so until a restart: ",
+                       kept.message()));
+    }
   }
   swept_ = listed;
   return status;

@@ -2,6 +2,8 @@
 // over restarts too.
 #include <gmock/gmock.h>
 
+#include <utility>
+
 #include "tests/cache_node/spill/disk_world.h"
 
 namespace cairn::node {
@@ -12,10 +14,11 @@ using ::testing::Each;
 class PublicOnDiskTest : public ::testing::Test {
  protected:
   absl::StatusOr<uint64_t> Keep(const absl::flat_hash_set<BlockKey>& last_keys) {
-    const absl::StatusOr<RemovedBlocks> removed = world_.store().KeepPublic(last_keys);
+    uint64_t removed = 0;
+    const absl::Status kept = world_.store().KeepPublic(last_keys, &removed);
     EXPECT_TRUE(world_.Audit().ok()) << world_.Audit();
-    if (!removed.ok()) return removed.status();
-    return removed->blocks;
+    if (!kept.ok()) return kept;
+    return removed;
   }
 
   DiskWorld world_;
@@ -46,6 +49,50 @@ TEST_F(PublicOnDiskTest, WhileBlocksAreBeingFoundItIsToBeTriedAgain) {
   world_.Recover();
   EXPECT_EQ(*Keep({}), 3u);
   EXPECT_EQ(world_.t().Present(other), 0u);
+}
+
+TEST_F(PublicOnDiskTest, ADiskThatCannotBeToldDoesNotKeepAnythingReadable) {
+  const TestPrompt on_disk = world_.PutOnDisk("public", 2, 3);
+  const TestPrompt in_both = world_.t().Prompt("public", 3, 2);
+  ASSERT_EQ(world_.t().Put(in_both), 2u);
+  world_.Spill();
+  const TestPrompt in_host = world_.t().Prompt("public", 4, 2);
+  ASSERT_EQ(world_.t().Put(in_host), 2u);
+  world_.disk().Fail(testing::DiskCall::kMarkDead, absl::ResourceExhaustedError("full"),
+                     testing::MemoryDiskTier::kUntilHealed);
+  EXPECT_EQ(Keep({}).status().code(), absl::StatusCode::kResourceExhausted);
+  for (const TestPrompt& prompt : {on_disk, in_both, in_host}) {
+    EXPECT_THAT(world_.t().States(prompt), Each(BlockState::kDeleted));
+  }
+  world_.disk().Heal();
+  world_.Spill();
+  EXPECT_EQ(*Keep({}), 0u);
+  // The disk was not told; the list is, at each start.
+  world_.Restart();
+  EXPECT_GE(*Keep({}), 5u);
+  world_.Restart();
+  EXPECT_EQ(world_.t().Present(on_disk) + world_.t().Present(in_both), 0u);
+}
+
+TEST_F(PublicOnDiskTest, WhatIsReservedMeanwhileStays) {
+  const TestPrompt other = world_.PutOnDisk("public", 2, 3);
+  const TestPrompt listed = world_.t().Prompt("public", 4, 3);
+  const TestPrompt late = world_.t().Prompt("public", 5, 3);
+  // Two blocks of a listed prefix are there, and the rest comes when the sweep is past it.
+  ASSERT_EQ(world_.t().Put(world_.t().Prompt("public", 4, 2)), 2u);
+  bool first = true;
+  world_.disk().SetHook([&](testing::DiskCall call) {
+    if (call != testing::DiskCall::kMarkDead || !std::exchange(first, false)) return;
+    world_.t().Advance(absl::Milliseconds(1));
+    world_.t().Put(late);
+  });
+  EXPECT_EQ(*Keep({listed.keys.back(), late.keys.back()}), 5u);
+  EXPECT_FALSE(first);
+  EXPECT_EQ(world_.t().Present(late), 3u);
+  EXPECT_EQ(world_.t().Present(other), 0u);
+  world_.disk().SetHook(nullptr);
+  // By a list without it, what was new once goes.
+  EXPECT_EQ(*Keep({listed.keys.back()}), 3u);
 }
 
 TEST_F(PublicOnDiskTest, ATenantsBlocksOnDiskOutliveThePublicOnesBeforeThem) {

@@ -41,10 +41,10 @@ class PublicTest : public ::testing::Test {
     for (size_t i = 0; i < count; ++i) Put(t_.Prompt(tenant, ++seed_, 1));
   }
   uint64_t Keep(const absl::flat_hash_set<BlockKey>& last_keys) {
-    const absl::StatusOr<RemovedBlocks> removed = t_.store->KeepPublic(last_keys);
-    CAIRN_CHECK_OK(removed.status());
+    uint64_t removed = 0;
+    CAIRN_CHECK_OK(t_.store->KeepPublic(last_keys, &removed));
     EXPECT_TRUE(t_.store->Audit().ok()) << t_.store->Audit();
-    return removed->blocks;
+    return removed;
   }
 
   TestStore t_;
@@ -140,9 +140,9 @@ TEST_F(PublicTest, MoreThanOneBatchGoes) {
   const TestPrompt listed = t.Prompt("public", 1, 1000);
   const TestPrompt other = t.Prompt("public", 2, 2500);
   ASSERT_EQ(t.Put(listed) + t.Put(other), 3500u);
-  const absl::StatusOr<RemovedBlocks> removed = t.store->KeepPublic({listed.keys.back()});
-  ASSERT_TRUE(removed.ok()) << removed.status();
-  EXPECT_EQ(removed->blocks, 2500u);
+  uint64_t removed = 0;
+  ASSERT_TRUE(t.store->KeepPublic({listed.keys.back()}, &removed).ok());
+  EXPECT_EQ(removed, 2500u);
   EXPECT_EQ(t.Present(listed), 1000u);
 }
 

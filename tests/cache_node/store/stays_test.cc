@@ -111,6 +111,41 @@ TEST_F(StaysTest, ATenantHasABudgetOfItsOwn) {
   EXPECT_THAT(Stay(others, absl::Hours(1)), Each(StayOutcome::kStays));
 }
 
+TEST_F(StaysTest, AQuotaThatIsLoweredEndsWhatIsOverItFromTheEndOfPrompts) {
+  const TestPrompt mine = Put("t", 1, 6);
+  const TestPrompt others = Put("u", 2, 6);
+  Stay(mine, absl::Hours(1));
+  Stay(others, absl::Hours(1));
+  t_.store->SetQuotas({.others = {}, .named = {{"t", {.stays_bytes_max = 2 * kBlockBytes}}}});
+  t_.store->Tick();
+  EXPECT_EQ(StaysOf("t"), 2 * kBlockBytes);
+  EXPECT_EQ(StaysOf("u"), 6 * kBlockBytes);
+  EXPECT_EQ(t_.counters.stays_ended, 4u);
+  Audit();
+  Flood("t");
+  EXPECT_EQ(t_.Present(mine), 2u);
+}
+
+TEST_F(StaysTest, WhatStaysDoesNotKeepATenantOverItsQuotaOfAllBytes) {
+  const TestPrompt mine = Put("t", 1, 6);
+  Stay(mine, absl::Hours(1));
+  t_.store->SetQuotas({.others = {}, .named = {{"t", {.host_bytes_max = 3 * kBlockBytes}}}});
+  t_.store->Tick();
+  EXPECT_EQ(StaysOf("t"), 3 * kBlockBytes);
+  EXPECT_EQ(t_.Present(mine), 3u);
+  Audit();
+}
+
+TEST_F(StaysTest, OverAQuotaNothingIsMadeToStayLonger) {
+  const TestPrompt mine = Put("t", 1, 2);
+  Stay(mine, absl::Seconds(10));
+  t_.store->SetQuotas({.others = {}, .named = {{"t", {.stays_bytes_max = kBlockBytes}}}});
+  // The second stays as long as the first does, as before.
+  EXPECT_THAT(Stay(mine, absl::Hours(1)), ElementsAre(StayOutcome::kBudget, StayOutcome::kStays));
+  PassTime(absl::Seconds(10));
+  EXPECT_EQ(StaysOf("t"), 0u);
+}
+
 TEST_F(StaysTest, NothingIsKeptThatNobodyIsChargedFor) {
   const TestPrompt prompt = Put("t", 1, 3);
   // Not the last alone: it would keep all before it.
