@@ -9,8 +9,7 @@ ABSL_FLAG(std::vector<std::string>, listen, {"127.0.0.1:7070"},
 ABSL_FLAG(std::string, quota_file, "",
           "File of what each tenant may take of this node, re-read: a line a tenant or * for the "
           "rest, with host=, host-kept=, disk=, leased=, reserved=, pinned= (sizes), requests=, "
-          "bytes= (a "
-          "second). Empty: no limits.");
+          "bytes= (a second). Empty: no limits.");
 ABSL_FLAG(
     std::string, public_prefix_file, "",
     "Prefixes that may be kept for all tenants (tenant public), re-read: a line each, the key "

@@ -47,8 +47,7 @@ std::string Advice(const absl::Status& status, bool asks_router) {
     case absl::StatusCode::kUnavailable:
       if (asks_router) {
         return "Is a router listening there? `cairn-router --insecure --nodes=HOST:PORT` starts "
-               "one "
-               "on loopback; --router says where else to look, --node does without one.";
+               "one on loopback; --router says where else to look, --node does without one.";
       }
       return "Is a node listening there? `cairn-node --insecure --node-id=NAME` starts one on "
              "loopback; --node says where else to look.";
@@ -74,8 +73,8 @@ int Fail(absl::string_view what, const CommandLine& line, const absl::Status& st
          std::ostream* err) {
   *err << what << ": " << TextOf(status) << "\n";
   const bool asks_router = line.Knows("router") && !line.Given("node");
-  if (const std::string advice = Advice(status, asks_router); !advice.empty())
-    *err << advice << "\n";
+  const std::string advice = Advice(status, asks_router);
+  if (!advice.empty()) *err << advice << "\n";
   return kExitFailure;
 }
 

@@ -88,8 +88,8 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
 Command KeysCommand() {
   std::vector<FlagSpec> flags = {{"input", "FILE", "-",
                                   "{\"namespace\": ..., \"regions\": [{\"scope\": ..., \"tokens\": "
-                                  "[...]}]} as JSON, where none of "
-                                  "the flags below is given; - reads standard input"},
+                                  "[...]}]} as JSON, where none of the flags below is given; - "
+                                  "reads standard input"},
                                  NamespaceFlag()};
   for (const FlagSpec& flag : PromptFlags()) flags.push_back(flag);
   flags.push_back(

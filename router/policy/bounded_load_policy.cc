@@ -1,6 +1,8 @@
 #include "router/policy/bounded_load_policy.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "common/identity/rendezvous.h"
 #include "router/policy/ranking.h"

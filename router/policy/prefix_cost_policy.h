@@ -15,9 +15,10 @@
 // (means of 8 timings; slack 1 and 2 and the other miss weights are single ones)
 //   queue_slack_prompts   0: 0.0129, 1.03    0.1: 0.0130, 1.03    0.25: 0.0137, 1.02
 //                         0.5: 0.0146, 1.01    1: 0.0164, 1.01    2: 0.0212, 1.01
-// Strictly least queued is best, also where it was thought to cost: in `cairn-bench routing` (8 nodes,
-// conversation) p99 waits are 18.7 s with 0 and 19.5 s with a tenth, and of four routers that know
-// only what they sent themselves (taubench, a view 1 s old) 0.839 hit with 0, 0.835 with a tenth.
+// Strictly least queued is best, also where it was thought to cost: in `cairn-bench routing` (8
+// nodes, conversation) p99 waits are 18.7 s with 0 and 19.5 s with a tenth, and of four routers
+// that know only what they sent themselves (taubench, a view 1 s old) 0.839 hit with 0, 0.835 with
+// a tenth.
 //   decode_weight         0: 0.0126    0.01: 0.0130    0.03: 0.0136    0.2: 0.0155
 // What decodes is as much load with a hit as without one, so its weight only dilutes affinity.
 //   miss_weight           10: 0.013    15: 0.007    20: 0.005

@@ -14,7 +14,7 @@
 namespace cairn::router {
 
 // Least score first; equal ones in an order that is fresh for each prompt; replicas that are not
-// available after all others, with match 0. `scores`: one for each replica of the snapshot.
+// available after all others. `scores`: one for each replica of the snapshot.
 std::vector<RankedChoice> RankByScore(const RouteSnapshot& snapshot,
                                       absl::Span<const double> scores);
 

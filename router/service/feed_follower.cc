@@ -104,8 +104,7 @@ void FeedFollower::NoteTaken(const v1::WatchBlocksResponse& message, size_t resy
     return Log(
         "shows only a part of its blocks, so it stays RECOVERING: it does not know this router as "
         "one. Give the identity of --node-tls-cert, or of --node-token-file, the role router in "
-        "the "
-        "node's access file");
+        "the node's access file");
   }
   {
     absl::MutexLock lock(&mutex_);

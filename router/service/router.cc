@@ -12,10 +12,13 @@ namespace {
 
 std::unique_ptr<RouterCore> MakeCore(const RouterConfig& config, const Clock* clock,
                                      RandomSource* random) {
+  // The configuration is valid.
+  absl::StatusOr<std::unique_ptr<RoutePolicy>> policy =
+      MakeRoutePolicy(config.route_policy, config.PolicyOptions());
+  CAIRN_CHECK_OK(policy.status());
   absl::StatusOr<std::unique_ptr<RouterCore>> core =
-      RouterCore::Make(config.CoreOptions(),
-                       *MakeRoutePolicy(config.route_policy, config.PolicyOptions()), clock, random);
-  CAIRN_CHECK_OK(core.status());  // The configuration is valid.
+      RouterCore::Make(config.CoreOptions(), *std::move(policy), clock, random);
+  CAIRN_CHECK_OK(core.status());
   return *std::move(core);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/check.h"
+#include "common/identity/rendezvous.h"
 #include "tests/bench/routing/node_cache.h"
 #include "tests/bench/routing/stale_view.h"
 
@@ -16,8 +17,6 @@ namespace {
 using Block = BlockTrace::Block;
 
 constexpr double kLoadWithIdealHits = 0.7;
-constexpr uint32_t kHashedBlocks =
-    4;  // As many as the router hashes (common/identity/rendezvous.h).
 
 // One run under one seed.
 class RoutingRun {
@@ -60,7 +59,7 @@ class RoutingRun {
     snapshot_.prompt_tokens = request.tokens;
     snapshot_.prefix_hash.reset();
     if (!path_.empty()) {
-      const size_t hashed = std::min<size_t>(path_.size(), kHashedBlocks);
+      const size_t hashed = std::min(path_.size(), kRendezvousBlocks);
       snapshot_.prefix_hash = BlockTrace::KeyOf(path_[hashed - 1]) ^ prefix_seed_;
     }
     snapshot_.random = random_();
@@ -140,7 +139,7 @@ class RoutingRun {
   std::vector<Block> path_;  // Of the request at hand.
 };
 
-double MedianOf(std::vector<RoutingFigures>& runs, double RoutingFigures::*figure) {
+double MedianOf(const std::vector<RoutingFigures>& runs, double RoutingFigures::*figure) {
   std::vector<double> values;
   for (const RoutingFigures& run : runs) values.push_back(run.*figure);
   std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());

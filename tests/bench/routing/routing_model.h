@@ -40,7 +40,7 @@ struct RoutingFigures {
 // Tokens a second of one node, as above.
 double NodeTokensPerSecond(const BlockTrace& trace, uint32_t nodes);
 
-// REQUIRES: a trace with requests, and options above zero.
+// REQUIRES: a trace with requests; nodes, capacity, routers and seeds above zero.
 RoutingFigures SimulateRouting(const BlockTrace& trace, const router::RoutePolicy& policy,
                                const RoutingOptions& options);
 
