@@ -20,19 +20,6 @@ size_t PlacesBehind(size_t homes) { return 4 + std::min<size_t>(28, homes / 16);
 
 }  // namespace
 
-const BlockEntry* BlockStripe::Find(uint64_t hash, const BlockKey& key,
-                                    const BlockEntry* last) const {
-  if (size_ == 0) return nullptr;
-  const Order order = OrderOf(hash);
-  const BlockEntry* const end = entries_.data() + entries_.size();
-  const BlockEntry* entry = last != nullptr ? last + 1 : entries_.data() + HomeOf(order);
-  for (; entry != end && entry->taken(); ++entry) {
-    if (entry->key == key) return entry;
-    if (OrderOf(entry->key) > order) return nullptr;
-  }
-  return nullptr;
-}
-
 size_t BlockStripe::Place(const BlockEntry& entry, size_t next,
                           std::vector<BlockEntry>* entries) const {
   const size_t place = std::max(next, HomeOf(OrderOf(entry.key)));

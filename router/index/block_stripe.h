@@ -55,7 +55,17 @@ class BlockStripe {
   }
 
   // The next entry of the key after `last`, or the first one; null at the end.
-  const BlockEntry* Find(uint64_t hash, const BlockKey& key, const BlockEntry* last) const;
+  const BlockEntry* Find(uint64_t hash, const BlockKey& key, const BlockEntry* last) const {
+    if (size_ == 0) return nullptr;
+    const Order order = OrderOf(hash);
+    const BlockEntry* const end = entries_.data() + entries_.size();
+    const BlockEntry* entry = last != nullptr ? last + 1 : entries_.data() + HomeOf(order);
+    for (; entry != end && entry->taken(); ++entry) {
+      if (SameKey(entry->key, key)) return entry;
+      if (OrderOf(entry->key) > order) return nullptr;
+    }
+    return nullptr;
+  }
   BlockEntry* Find(uint64_t hash, const BlockKey& key, const BlockEntry* last) {
     return const_cast<BlockEntry*>(std::as_const(*this).Find(hash, key, last));
   }
@@ -85,6 +95,13 @@ class BlockStripe {
  private:
   using Order = uint32_t;
 
+  // As ==, which calls memcmp.
+  static bool SameKey(const BlockKey& a, const BlockKey& b) {
+    uint64_t halves[4];
+    std::memcpy(halves, a.bytes.data(), kKeyBytes);
+    std::memcpy(halves + 2, b.bytes.data(), kKeyBytes);
+    return ((halves[0] ^ halves[2]) | (halves[1] ^ halves[3])) == 0;
+  }
   static Order OrderOf(uint64_t hash) { return static_cast<Order>(hash >> 16); }
   Order OrderOf(const BlockKey& key) const { return OrderOf(HashOf(key, seed_)); }
   size_t HomeOf(Order order) const { return uint64_t{order} * homes_ >> 32; }

@@ -1,10 +1,17 @@
 #include "router/index/speculative_blocks.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "common/base/check.h"
 
 namespace cairn::router {
+namespace {
+
+// Keys ahead of the one that is looked at whose memory is asked for.
+constexpr size_t kAhead = 8;
+
+}  // namespace
 
 SpeculativeBlocks::SpeculativeBlocks(const SpeculationOptions& options, size_t holders,
                                      PartitionTable* partitions)
@@ -17,30 +24,42 @@ void SpeculativeBlocks::Mark(const BookingId& booking, HolderIndex holder, Parti
   CAIRN_CHECK(holder < generations_.size() && key_count_ <= options_.marks_max);
   keys = keys.first(std::min(keys.size(), options_.marks_max - key_count_));
   if (keys.empty()) return;
-  const Number number = next_number_++;
+  if (free_numbers_.empty()) {
+    free_numbers_.push_back(static_cast<Number>(speculations_.size()));
+    speculations_.emplace_back();
+  }
+  const Number number = free_numbers_.back();
+  free_numbers_.pop_back();
   const bool is_new = by_booking_.emplace(booking, number).second;
   CAIRN_CHECK(is_new);
   partitions_->Retain(partition);
-  for (const BlockKey& key : keys) {
-    stands_[key].push_back({number, partition, generations_[holder], holder});
+  stands_.reserve(stands_.size() + keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (i + kAhead < keys.size()) stands_.prefetch(keys[i + kAhead]);
+    stands_[keys[i]].push_back(number);
   }
   mark_count_ += keys.size();
   key_count_ += keys.size();
   Speculation& made = speculations_[number];
-  made = {booking, partition, {keys.begin(), keys.end()}, keys.size(), now + options_.ttl};
+  made.booking = booking;
+  made.partition = partition;
+  made.generation = generations_[holder];
+  made.holder = holder;
+  made.keys.assign(keys.begin(), keys.end());
+  made.standing = keys.size();
+  made.expires = now + options_.ttl;
   deadlines_.insert({made.expires, number});
 }
 
-// A prompt may hold one key twice under external ids, so one booking may stand on it twice.
 template <typename Condition>
 void SpeculativeBlocks::EraseStands(const BlockKey& key, Condition condition) {
   const auto found = stands_.find(key);
   if (found == stands_.end()) return;
-  auto& stands = found->second;
-  const auto erased = [&](const Stand& stand) {
-    if (!condition(stand)) return false;
+  Stands& stands = found->second;
+  const auto erased = [&](Number number) {
+    if (!condition(number)) return false;
     --mark_count_;
-    Speculation& speculation = speculations_.at(stand.speculation);
+    Speculation& speculation = speculations_[number];
     CAIRN_CHECK(speculation.standing > 0);
     --speculation.standing;
     return true;
@@ -52,15 +71,15 @@ void SpeculativeBlocks::EraseStands(const BlockKey& key, Condition condition) {
 void SpeculativeBlocks::Fed(HolderIndex holder, const BlockKey& key) {
   const auto found = stands_.find(key);
   if (found == stands_.end()) return;
+  const auto is_of_holder = [&](Number number) { return speculations_[number].holder == holder; };
   absl::InlinedVector<Number, 4> touched;
-  for (const Stand& stand : found->second) {
-    if (stand.holder == holder) touched.push_back(stand.speculation);
-  }
+  std::copy_if(found->second.begin(), found->second.end(), std::back_inserter(touched),
+               is_of_holder);
   if (touched.empty()) return;
-  EraseStands(key, [holder](const Stand& stand) { return stand.holder == holder; });
+  EraseStands(key, is_of_holder);
   for (const Number number : touched) {
-    const auto speculation = speculations_.find(number);
-    if (speculation != speculations_.end() && speculation->second.standing == 0) Drop(number);
+    const Speculation& speculation = speculations_[number];
+    if (speculation.standing == 0 && !speculation.keys.empty()) Drop(number);
   }
 }
 
@@ -69,31 +88,30 @@ void SpeculativeBlocks::End(const BookingId& booking, bool written, absl::Time n
   if (found == by_booking_.end()) return;
   const Number number = found->second;
   if (!written || options_.linger <= absl::ZeroDuration()) return Drop(number);
-  Speculation& speculation = speculations_.at(number);
-  SetDeadline(number, std::min(speculation.expires, now + options_.linger), &speculation);
+  SetDeadline(number, std::min(speculations_[number].expires, now + options_.linger));
 }
 
-void SpeculativeBlocks::SetDeadline(Number number, absl::Time expires, Speculation* speculation) {
-  deadlines_.erase({speculation->expires, number});
-  speculation->expires = expires;
+void SpeculativeBlocks::SetDeadline(Number number, absl::Time expires) {
+  deadlines_.erase({speculations_[number].expires, number});
+  speculations_[number].expires = expires;
   deadlines_.insert({expires, number});
 }
 
 void SpeculativeBlocks::Drop(Number number) {
-  const auto found = speculations_.find(number);
-  CAIRN_CHECK(found != speculations_.end());
-  if (found->second.standing > 0) {
-    for (const BlockKey& key : found->second.keys) {
-      EraseStands(key, [number](const Stand& stand) { return stand.speculation == number; });
-    }
+  CAIRN_CHECK(number < speculations_.size() && !speculations_[number].keys.empty());
+  const std::vector<BlockKey> keys = std::move(speculations_[number].keys);
+  Speculation& ended = speculations_[number];
+  for (size_t i = 0; i < keys.size() && ended.standing > 0; ++i) {
+    if (i + kAhead < keys.size()) stands_.prefetch(keys[i + kAhead]);
+    EraseStands(keys[i], [number](Number other) { return other == number; });
   }
-  const Speculation& ended = found->second;
-  CAIRN_CHECK(ended.standing == 0 && key_count_ >= ended.keys.size());
-  key_count_ -= ended.keys.size();
+  CAIRN_CHECK(ended.standing == 0 && key_count_ >= keys.size());
+  key_count_ -= keys.size();
   deadlines_.erase({ended.expires, number});
   by_booking_.erase(ended.booking);
   partitions_->Release(ended.partition);
-  speculations_.erase(found);
+  ended = Speculation();
+  free_numbers_.push_back(number);
 }
 
 void SpeculativeBlocks::EndHolder(HolderIndex holder) {
@@ -111,8 +129,11 @@ void SpeculativeBlocks::Visit(const BlockKey& key,
                               absl::FunctionRef<void(HolderIndex, PartitionIndex)> visit) const {
   const auto found = stands_.find(key);
   if (found == stands_.end()) return;
-  for (const Stand& stand : found->second) {
-    if (stand.generation == generations_[stand.holder]) visit(stand.holder, stand.partition);
+  for (const Number number : found->second) {
+    const Speculation& speculation = speculations_[number];
+    if (speculation.generation == generations_[speculation.holder]) {
+      visit(speculation.holder, speculation.partition);
+    }
   }
 }
 

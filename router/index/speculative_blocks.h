@@ -17,9 +17,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
+#include "absl/hash/hash.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "router/ids.h"
+#include "router/index/block_stripe.h"
 #include "router/index/partition_table.h"
 
 namespace cairn::router {
@@ -61,35 +63,38 @@ class SpeculativeBlocks {
   size_t key_count() const { return key_count_; }
 
  private:
-  struct Stand {  // One booking's mark on one key.
-    uint64_t speculation = 0;
-    PartitionIndex partition = 0;
-    uint32_t generation = 0;  // Of the holder.
-    HolderIndex holder = 0;
-  };
+  using Number = uint32_t;  // Of a speculation; used again when it is over.
   struct Speculation {
     BookingId booking;
     PartitionIndex partition = 0;
+    uint32_t generation = 0;  // Of the holder.
+    HolderIndex holder = 0;
     std::vector<BlockKey> keys;
     size_t standing = 0;  // Marks of them that stand.
     absl::Time expires;
   };
-  using Number = uint64_t;  // Of a speculation; never used twice.
+  // Keys are digests: their bytes are hash enough, without a second round over them.
+  struct KeyHash {
+    size_t operator()(const BlockKey& key) const { return BlockStripe::HashOf(key, seed); }
+    uint64_t seed = absl::HashOf(uint64_t{1});  // Another in each process.
+  };
+  // Those that stand on a key; one of a prompt that has it twice stands on it twice.
+  using Stands = absl::InlinedVector<Number, 2>;
 
   // Erases the key's marks for which the condition holds; those it belonged to are told.
   template <typename Condition>
   void EraseStands(const BlockKey& key, Condition condition);
-  void SetDeadline(Number number, absl::Time expires, Speculation* speculation);
+  void SetDeadline(Number number, absl::Time expires);
   void Drop(Number number);
 
   const SpeculationOptions options_;
   PartitionTable* const partitions_;
   std::vector<uint32_t> generations_;  // By holder.
-  absl::flat_hash_map<BlockKey, absl::InlinedVector<Stand, 1>> stands_;
+  absl::flat_hash_map<BlockKey, Stands, KeyHash> stands_;
   size_t mark_count_ = 0;
   size_t key_count_ = 0;
-  Number next_number_ = 1;
-  absl::flat_hash_map<Number, Speculation> speculations_;
+  std::vector<Speculation> speculations_;  // By number.
+  std::vector<Number> free_numbers_;
   absl::flat_hash_map<BookingId, Number> by_booking_;         // One for each speculation.
   absl::btree_set<std::pair<absl::Time, Number>> deadlines_;  // The same.
 };

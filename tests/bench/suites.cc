@@ -15,6 +15,8 @@ constexpr Suite kSuites[] = {
     {"pressure", "lookups and gets beside writes, evictions and spills at full rate",
      RunPressureSuite},
     {"quantization", "what dtypes cost: attention over rounded KV", RunQuantizationSuite},
+    {"route", "a Route call of a long prompt against hashing its keys, and calls over gRPC",
+     RunRouteSuite},
     {"routing", "what routing policies hit and how long requests wait, on traces", RunRoutingSuite},
     {"spill", "the disk tier against fio, recovery after a kill, bytes written in all",
      RunSpillSuite},

@@ -48,6 +48,7 @@ absl::Status RunHashSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunIndexSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunPressureSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunQuantizationSuite(const SuiteOptions& options, JsonReport* report);
+absl::Status RunRouteSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunRoutingSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunSpillSuite(const SuiteOptions& options, JsonReport* report);
 

@@ -51,7 +51,7 @@ class CoreLoad {
     for (size_t i = 0; i < kHolders; ++i) {
       const auto holder = static_cast<router::HolderIndex>(i);
       Send(holder, BenchHello(holder, kShards));
-      Send(holder, NamespaceMessage());
+      Send(holder, BenchNamespace(kBlockTokens));
       for (uint32_t shard = 0; shard < kShards; ++shard) {
         v1::WatchBlocksResponse message = BenchBatch();
         message.mutable_batch()->set_replaces(true);
@@ -101,17 +101,6 @@ class CoreLoad {
   }
 
  private:
-  static v1::WatchBlocksResponse NamespaceMessage() {
-    v1::WatchBlocksResponse message;
-    v1::NamespaceRecord* record = message.mutable_namespace_record();
-    record->set_fingerprint(std::string(BenchFingerprint().view()));
-    record->set_name("model");
-    record->set_tenant(kBenchTenant);
-    record->set_block_tokens(kBlockTokens);
-    record->set_key_scheme(1);
-    return message;
-  }
-
   void Send(router::HolderIndex holder, const v1::WatchBlocksResponse& message) {
     CAIRN_CHECK_OK(core_->OnFeed(holder, message).status());
   }

@@ -39,6 +39,17 @@ v1::WatchBlocksResponse BenchBatch() {
   return message;
 }
 
+v1::WatchBlocksResponse BenchNamespace(uint32_t block_tokens) {
+  v1::WatchBlocksResponse message;
+  v1::NamespaceRecord* record = message.mutable_namespace_record();
+  record->set_fingerprint(std::string(BenchFingerprint().view()));
+  record->set_name("model");
+  record->set_tenant(kBenchTenant);
+  record->set_block_tokens(block_tokens);
+  record->set_key_scheme(1);
+  return message;
+}
+
 IndexRig::IndexRig(size_t holders, uint32_t shards, size_t slots_max)
     : shards_(shards),
       partitions_(kNamesMax),

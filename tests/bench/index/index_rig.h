@@ -32,6 +32,8 @@ Fingerprint BenchFingerprint();
 // The hello of a bench's holder, and the fields that all of its batches have.
 v1::WatchBlocksResponse BenchHello(router::HolderIndex holder, uint32_t shards);
 v1::WatchBlocksResponse BenchBatch();
+// That its namespace is registered.
+v1::WatchBlocksResponse BenchNamespace(uint32_t block_tokens);
 
 class IndexRig {
  public:
