@@ -59,7 +59,11 @@ void WriteStream::OnStalled(absl::Status status) {
 }
 
 void WriteStream::OnRightsChanged() {
-  if (absl::Status rights = rights_->Check(); !rights.ok()) OnStalled(std::move(rights));
+  // Inside the gate nobody finishes, so the context that the rights look at is there.
+  if (!gate_.Enter()) return;
+  absl::Status rights = rights_->Check();
+  FinishIf(gate_.Leave());
+  if (!rights.ok()) OnStalled(std::move(rights));
 }
 
 void WriteStream::OnReadDone(bool ok) {

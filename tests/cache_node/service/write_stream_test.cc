@@ -4,11 +4,12 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <thread>
 
-#include "cache_node/service/write_stream.h"
 #include "common/base/clock.h"
 #include "common/metrics/metrics.h"
+#include "common/rpc/caller_resolver.h"
 #include "common/rpc/retry_status.h"
 #include "common/rpc/status_mapping.h"
 #include "common/wire/limits.h"
@@ -82,6 +83,45 @@ TEST_F(WriteStreamTest, StreamThatEndedAsItsAnswerWasOnItsWayDoesNotQueueAgain) 
   stalled->OnDone();
   in_flight.Release(holder);
   holder->OnDone();
+}
+
+// To whom each look is one after a change; remembers how often a call's context was used.
+class RestlessResolver final : public CallerResolver {
+ public:
+  absl::StatusOr<Caller> Resolve(const grpc::ServerContextBase&, absl::string_view) const override {
+    ++resolved;
+    return Caller{.id = "anyone", .tenant = "public"};
+  }
+  uint64_t Generation() const override { return ++generation_; }
+
+  mutable std::atomic<uint64_t> resolved{0};
+
+ private:
+  mutable std::atomic<uint64_t> generation_{0};
+};
+
+TEST_F(WriteStreamTest, StreamThatEndedIsNotAskedForItsRights) {
+  const SystemClock clock;
+  Metrics metrics;
+  RpcMetrics rpc_metrics(&metrics, &clock);
+  InFlightBytes in_flight({.bytes_max = kMessageBytesMax}, &clock);
+  const RestlessResolver callers;
+  auto context = std::make_unique<const grpc::GenericCallbackServerContext>();
+  auto* const stream = static_cast<WriteStream*>(
+      WriteStream::Start({.store = &node_->store(), .in_flight = &in_flight, .bytes_landed = {}},
+                         std::make_unique<StreamRights>(&callers, context.get(), "CacheNode/Write"),
+                         1, rpc_metrics.Begin(RpcMethod::kWrite)));
+  const std::shared_ptr<WriteStream> told = stream->shared_from_this();  // As admission holds it.
+  uint64_t resolved = callers.resolved;
+  told->OnRightsChanged();
+  EXPECT_GT(callers.resolved, resolved);
+  in_flight.Release(stream);
+  stream->OnStalled(absl::ResourceExhaustedError("stalled"));
+  stream->OnDone();
+  context = nullptr;  // gRPC's, gone with the call.
+  resolved = callers.resolved;
+  told->OnRightsChanged();
+  EXPECT_EQ(callers.resolved, resolved);
 }
 
 TEST_F(WriteStreamTest, RefusedAfterTheLongestWait) {
