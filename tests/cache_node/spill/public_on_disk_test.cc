@@ -74,6 +74,22 @@ TEST_F(PublicOnDiskTest, ADiskThatCannotBeToldDoesNotKeepAnythingReadable) {
   EXPECT_EQ(world_.t().Present(on_disk) + world_.t().Present(in_both), 0u);
 }
 
+TEST(PublicWithoutItsDiskTest, ADiskThatIsNotOpenDoesNotKeepAnythingReadable) {
+  testing::MemoryDiskTier disk(uint64_t{1} << 20);
+  TierLedger ledger(&disk);
+  TestStore t({.ledger = &ledger});
+  t.Register(TestStore::Shape(1024), "public");
+  const TestPrompt listed = t.Prompt("public", 1, 2);
+  const TestPrompt other = t.Prompt("public", 2, 2);
+  ASSERT_EQ(t.Put(listed) + t.Put(other), 4u);
+  uint64_t removed = 0;
+  EXPECT_EQ(t.store->KeepPublic({listed.keys.back()}, &removed).code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_EQ(removed, 2u);
+  EXPECT_EQ(t.Present(other), 0u);
+  EXPECT_EQ(t.Present(listed), 2u);
+}
+
 TEST_F(PublicOnDiskTest, WhatIsReservedMeanwhileStays) {
   const TestPrompt other = world_.PutOnDisk("public", 2, 3);
   const TestPrompt listed = world_.t().Prompt("public", 4, 3);
