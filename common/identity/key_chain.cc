@@ -122,7 +122,9 @@ absl::StatusOr<BlockKey> KeyChain::Next(absl::Span<const uint32_t> tokens,
     return Bad("number of tokens of a block", tokens.size(),
                absl::StrCat("block_tokens, ", rules_.block_tokens));
   }
-  if (status = ValidateEncodedExtra(extra); !status.ok()) return status;
+  if (!extra.empty()) {
+    if (status = ValidateEncodedExtra(extra); !status.ok()) return status;
+  }
   parent_ = hasher_->Block(parent_, tokens, extra);
   ++block_count_;
   return parent_;

@@ -79,6 +79,8 @@ class BlockHolders {
   struct Holder {
     std::vector<Shard> shards;
     uint32_t last_epoch = 0;
+    // The number of shards less one, where that is a mask; else 0.
+    uint32_t shard_mask = 0;
     uint64_t blocks = 0;
   };
   // A holder's slot of a key; null where it has none.
@@ -91,8 +93,9 @@ class BlockHolders {
   const BlockStripe& StripeOf(uint64_t hash) const { return stripes_[hash >> 54]; }
   BlockStripe& StripeOf(uint64_t hash) { return stripes_[hash >> 54]; }
   const Shard& ShardOf(HolderIndex holder, const BlockKey& key) const {
-    const std::vector<Shard>& shards = holders_[holder].shards;
-    return shards[key.bytes[0] % static_cast<uint32_t>(shards.size())];
+    const Holder& of = holders_[holder];
+    if (of.shard_mask != 0) return of.shards[key.bytes[0] & of.shard_mask];
+    return of.shards[key.bytes[0] % static_cast<uint32_t>(of.shards.size())];
   }
   Shard& ShardOf(HolderIndex holder, const BlockKey& key) {
     return const_cast<Shard&>(std::as_const(*this).ShardOf(holder, key));

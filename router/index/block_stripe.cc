@@ -49,7 +49,7 @@ void BlockStripe::Insert(const BlockEntry& entry) {
   size_t place = HomeOf(order);
   while (place < entries_.size() && entries_[place].taken() &&
          OrderOf(entries_[place].key) <= order) {
-    ++place;
+    if (SameKey(entries_[place++].key, entry.key)) break;
   }
   size_t free = place;
   while (free < entries_.size() && entries_[free].taken()) ++free;

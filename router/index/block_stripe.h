@@ -56,10 +56,14 @@ class BlockStripe {
 
   // The next entry of the key after `last`, or the first one; null at the end.
   const BlockEntry* Find(uint64_t hash, const BlockKey& key, const BlockEntry* last) const {
+    const BlockEntry* const end = entries_.data() + entries_.size();
+    if (last != nullptr) {
+      const BlockEntry* const next = last + 1;
+      return next != end && next->taken() && SameKey(next->key, key) ? next : nullptr;
+    }
     if (size_ == 0) return nullptr;
     const Order order = OrderOf(hash);
-    const BlockEntry* const end = entries_.data() + entries_.size();
-    const BlockEntry* entry = last != nullptr ? last + 1 : entries_.data() + HomeOf(order);
+    const BlockEntry* entry = entries_.data() + HomeOf(order);
     for (; entry != end && entry->taken(); ++entry) {
       if (SameKey(entry->key, key)) return entry;
       if (OrderOf(entry->key) > order) return nullptr;
