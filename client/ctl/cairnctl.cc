@@ -2,18 +2,24 @@
 #include <cerrno>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "client/ctl/command.h"
 #include "client/ctl/inputs.h"
 #include "client/ctl/usage_error.h"
 #include "common/rpc/retry_status.h"
+#include "common/rpc/target.h"
 
 namespace cairn::ctl {
 namespace {
 
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
+
+// What begins the value of each flag that names servers; a list of them has more.
+constexpr absl::string_view kAddressValue = "HOST:PORT";
 
 std::vector<Command> AllCommands() {
   return {DescribeCommand(), RegisterCommand(), LookupCommand(), PutCommand(),
@@ -41,23 +47,56 @@ bool AsksForHelp(const std::string& argument) {
   return argument == "--help" || argument == "-h" || argument == "help";
 }
 
+// Before anything is asked: clients take their target for checked.
+absl::Status CheckAddresses(const Command& command, const CommandLine& line) {
+  for (const FlagSpec& flag : command.flags) {
+    if (!absl::StartsWith(flag.value_name, kAddressValue) || !line.Given(flag.name)) continue;
+    const bool list = flag.value_name != kAddressValue;
+    std::vector<std::string> targets = {line.Get(flag.name)};
+    if (list) targets = absl::StrSplit(line.Get(flag.name), ',');
+    for (const std::string& target : targets) {
+      // The command says which list has an empty one.
+      if (list && target.empty()) continue;
+      if (const absl::Status status = ValidateTarget(target); !status.ok()) {
+        return UsageError(absl::StrCat("--", flag.name, ": ", status.message()));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A server that speaks the other of TLS and plain text looks like none.
+std::string NoAnswerAdvice(bool asks_router, bool tls) {
+  return absl::StrCat(
+      asks_router
+          ? "Is a router listening there? `cairn-router --insecure --nodes=HOST:PORT` starts one "
+            "on loopback; --router says where else to look, --node does without one."
+          : "Is a node listening there? `cairn-node --insecure --node-id=NAME` starts one on "
+            "loopback; --node says where else to look.",
+      tls ? "\nWith --tls-ca it must serve TLS, with a certificate of that CA for this host or for "
+            "--tls-name; one that wants a client certificate hangs up on who has none."
+          : "\nOne that serves TLS hangs up on a call without --tls-ca.");
+}
+
 // What a person can do about a failure.
-std::string Advice(const absl::Status& status, bool asks_router) {
+std::string Advice(const absl::Status& status, bool asks_router, bool tls) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-      if (asks_router) {
-        return "Is a router listening there? `cairn-router --insecure --nodes=HOST:PORT` starts "
-               "one on loopback; --router says where else to look, --node does without one.";
-      }
-      return "Is a node listening there? `cairn-node --insecure --node-id=NAME` starts one on "
-             "loopback; --node says where else to look.";
+      return NoAnswerAdvice(asks_router, tls);
+    case absl::StatusCode::kUnimplemented:
+      return asks_router ? "What listens there is no router; --router says where it is, --node "
+                           "asks a node without one."
+                         : "What listens there is no cache node (a router?); --node says where "
+                           "the node is.";
     case absl::StatusCode::kFailedPrecondition:
       return "`cairnctl register --name NAME --namespace FILE` binds a name that is free; "
              "`cairnctl describe` lists what is registered.";
     case absl::StatusCode::kResourceExhausted:
-      return absl::StrCat("The node has no room now; try again in ",
-                          absl::FormatDuration(RetryAfter(status).value_or(kRetryDelayDefault)),
-                          ".");
+      return absl::StrCat(
+          "The node takes no more now; try again in ",
+          absl::FormatDuration(
+              absl::Ceil(RetryAfter(status).value_or(kRetryDelayDefault), absl::Milliseconds(1))),
+          ".");
     case absl::StatusCode::kDeadlineExceeded:
       return "The node did not answer in time; `cairnctl describe` says how busy it is.";
     case absl::StatusCode::kPermissionDenied:
@@ -73,7 +112,8 @@ int Fail(absl::string_view what, const CommandLine& line, const absl::Status& st
          std::ostream* err) {
   *err << what << ": " << TextOf(status) << "\n";
   const bool asks_router = line.Knows("router") && !line.Given("node");
-  const std::string advice = Advice(status, asks_router);
+  const bool tls = line.Knows("tls-ca") && line.Given("tls-ca");
+  const std::string advice = Advice(status, asks_router, tls);
   if (!advice.empty()) *err << advice << "\n";
   return kExitFailure;
 }
@@ -139,7 +179,8 @@ int RunCairnctl(const std::vector<std::string>& arguments, const Streams& stream
   }
   const absl::StatusOr<CommandLine> line = CommandLine::Parse(command->flags, rest);
   if (!line.ok()) return FailUsage(what, line.status(), UsageOf(*command), err);
-  const absl::Status status = command->run(*line, {streams.in, streams.out, err});
+  absl::Status status = CheckAddresses(*command, *line);
+  if (status.ok()) status = command->run(*line, {streams.in, streams.out, err});
   if (status.ok()) return Finish(what, streams, err);
   if (IsUsageError(status)) return FailUsage(what, status, UsageOf(*command), err);
   return Fail(what, *line, status, err);

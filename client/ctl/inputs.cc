@@ -135,8 +135,8 @@ std::vector<FlagSpec> PromptFlags() {
   flags.push_back({"tokens", "LIST", "0..63", "token ids, as in 1,2,3 or 0..63"});
   flags.push_back(
       {"prompt", "FILE", "",
-       "a prompt as JSON ({\"regions\": [...], \"extras\": {...}}) in place of --tokens "
-       "and the scope; - reads standard input"});
+       "a prompt as JSON ({\"regions\": [{\"scope\": {\"tenant\": \"acme\"}, \"tokens\": "
+       "[1, 2]}]}) in place of --tokens and the scope; - reads standard input"});
   return flags;
 }
 
@@ -152,7 +152,9 @@ absl::StatusOr<PromptInput> ReadPrompt(const CommandLine& line, const Streams& s
   }
   for (const char* flag : {"tokens", "tenant", "adapter", "salt-hex"}) {
     if (line.Given(flag)) {
-      return UsageError(absl::StrCat("--prompt and --", flag, " exclude each other"));
+      return UsageError(absl::StrCat(
+          "--prompt and --", flag, " exclude each other: the regions in the file say it",
+          flag == absl::string_view("tenant") ? "; --as says for whom you act" : ""));
     }
   }
   const absl::StatusOr<std::string> text = ReadInput(line.Get("prompt"), streams.in);

@@ -22,6 +22,33 @@ absl::StatusOr<absl::Duration> PinFor(const CommandLine& line) {
   return ParseKeepTime(line, "for");
 }
 
+using Counts = std::map<std::string, uint64_t>;
+
+// Says of how many blocks it came true, why not of the others, and what to do about that.
+absl::Status NotAll(const Counts& counts, v1::PinOutcome wanted, size_t blocks) {
+  const auto count = [&counts](v1::PinOutcome outcome) {
+    const auto found = counts.find(v1::PinOutcome_Name(outcome));
+    return found == counts.end() ? 0 : found->second;
+  };
+  std::string text = absl::StrCat(count(wanted), " of ", blocks, " blocks ",
+                                  wanted == v1::PIN_OUTCOME_PINNED ? "pinned" : "released");
+  if (const uint64_t n = count(v1::PIN_OUTCOME_NOT_THERE); n > 0) {
+    absl::StrAppend(&text, "; ", n, " not in host memory: `cairnctl lookup` says where they are, ",
+                    "`put` writes them, `lookup --promote` loads them from disk");
+  }
+  if (const uint64_t n = count(v1::PIN_OUTCOME_BUDGET); n > 0) {
+    absl::StrAppend(&text, "; ", n, " beyond the pin budget: the node's --pin-memory, or pinned= ",
+                    "of the tenant in its --quota-file; `cairnctl describe` says what is pinned");
+  }
+  if (const uint64_t n = count(v1::PIN_OUTCOME_PARENT_NOT_PINNED); n > 0) {
+    absl::StrAppend(&text, "; ", n, " behind one that is not pinned");
+  }
+  if (const uint64_t n = count(v1::PIN_OUTCOME_NEEDED); n > 0) {
+    absl::StrAppend(&text, "; ", n, " needed by a longer prompt that is pinned: release that");
+  }
+  return absl::AbortedError(text);
+}
+
 absl::Status Run(const CommandLine& line, const Streams& streams) {
   const absl::StatusOr<absl::Duration> pin_for = PinFor(line);
   if (!pin_for.ok()) return pin_for.status();
@@ -40,7 +67,7 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   const absl::StatusOr<std::vector<v1::PinOutcome>> outcomes =
       node->PinBlocks(handle->fingerprint(), prompt->keys(), *pin_for);
   if (!outcomes.ok()) return outcomes.status();
-  std::map<std::string, uint64_t> counts;
+  Counts counts;
   for (const v1::PinOutcome outcome : *outcomes) ++counts[v1::PinOutcome_Name(outcome)];
   Json result = {{"blocks_total", prompt->block_count()}};
   for (const auto& [name, count] : counts) result[name] = count;
@@ -48,9 +75,7 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   const v1::PinOutcome wanted =
       line.Given("release") ? v1::PIN_OUTCOME_RELEASED : v1::PIN_OUTCOME_PINNED;
   if (counts[v1::PinOutcome_Name(wanted)] == outcomes->size()) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat(counts[v1::PinOutcome_Name(wanted)], " of ",
-                                         outcomes->size(), " blocks: ", v1::PinOutcome_Name(wanted),
-                                         ". `cairnctl describe` says what is pinned already."));
+  return NotAll(counts, wanted, outcomes->size());
 }
 
 }  // namespace

@@ -61,6 +61,13 @@ absl::Status Report(const CommandLine& line, const PutResult& put, const Streams
   return Print(line, result, streams.out);
 }
 
+// What has no full block is written in full, but seldom meant.
+void SayIfEmpty(const Prompt& prompt, uint32_t block_tokens, const Streams& streams) {
+  if (prompt.block_count() > 0 || streams.err == nullptr) return;
+  *streams.err << "nothing to write: the prompt has no full block, which is " << block_tokens
+               << " tokens\n";
+}
+
 absl::StatusOr<KeepWish> ReadKeepWish(const CommandLine& line) {
   constexpr uint32_t kPriorityMax = 100;
   KeepWish keep;
@@ -95,6 +102,7 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   if (!node.status().ok()) return node.status();
   const absl::StatusOr<Prompt> prompt = node->MakePrompt(*handle, input->Regions(), input->extras);
   if (!prompt.ok()) return prompt.status();
+  SayIfEmpty(*prompt, handle->block_tokens(), streams);
   PayloadSource source(&handle->payload_map(), &*prompt);
   if (line.Given("payload")) {
     if (absl::Status status = source.Open(line.Get("payload")); !status.ok()) return status;

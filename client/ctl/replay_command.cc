@@ -231,7 +231,7 @@ Command ReplayCommand() {
            {"node", "HOST:PORT", "", "one cache node, without a router"},
            {"tenant", "NAME", "public", "whose blocks they are"},
            {"public-tokens", "N", "0",
-            "so many at the start of longer prompts are public; --plan prints the lines of a list"},
+            "so many at the start of longer prompts are public; --plan prints the keys for a list"},
            {"publish", "", "", "write what of them is missing, acting for the tenant public"},
            {"workers", "N", "16", "requests at once"},
            {"rate", "X", "0", "follow the trace's times, X times faster; 0: as fast as it goes"},

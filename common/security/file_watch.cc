@@ -44,7 +44,9 @@ void FileWatch::PollAll() {
     if (watched->said == status.message()) continue;
     watched->said = std::string(status.message());
     if (log_ == nullptr) continue;
-    log_(status.ok() ? "a file that could not be taken over is good again"
+    log_(status.ok() ? absl::StrCat("the ", watched->file.name.empty() ? "" : watched->file.name,
+                                    watched->file.name.empty() ? "" : " ",
+                                    "file, which could not be taken over, is good again")
                      : absl::StrCat("what was read before stays in force: ", watched->said));
   }
 }

@@ -83,6 +83,18 @@ TEST_F(WatchedFileTest, TheWatchCountsEachFailedPollAndLogsEachReasonOnce) {
   EXPECT_THAT(log, ElementsAre(HasSubstr("words:1: bad"), HasSubstr("good again")));
 }
 
+TEST_F(WatchedFileTest, TheFileThatIsGoodAgainIsNamed) {
+  const auto file = Open();
+  std::vector<std::string> log;
+  FileWatch watch(std::vector<FileWatch::File>{{"quota", [&file] { return (*file)->Poll(); }}},
+                  [&log](absl::string_view line) { log.emplace_back(line); });
+  content_ = "bad";
+  watch.PollAll();
+  content_ = "good";
+  watch.PollAll();
+  EXPECT_THAT(log, ElementsAre(HasSubstr("words:1: bad"), HasSubstr("the quota file")));
+}
+
 TEST_F(WatchedFileTest, EachNewValueHasANewGenerationAndABadOneHasNone) {
   const auto file = Open();
   const uint64_t first = (*file)->generation();
