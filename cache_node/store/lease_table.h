@@ -61,7 +61,8 @@ struct Lease {
   // The blocks, in the order of the prompts, each once. Taken back from the end.
   std::deque<LeaseLink> links;
   absl::flat_hash_map<BlockKey, BlockEntry*> blocks;
-  UseStamp use = 0;  // Given to the blocks as they are taken back; 0: none.
+  UseStamp request = 0;  // Of the lookup that it is for; resumed, of the last.
+  bool used = false;     // Once ended: its blocks were, by that request.
 };
 
 class LeaseTable {

@@ -95,7 +95,7 @@ SpaceSeeker::Verdict LookupOperation::StartLoad(StoreState* state, DiskHandle ha
                                            .tokens = record_->map.layout().block_tokens,
                                            .bytes = scope.block_bytes,
                                            .priority = state->disk.index.At(handle).priority};
-  if (!space->policy->Admits(traits, state->stamp, nullptr) ||
+  if (!space->policy->Admits(traits, Request(state), nullptr) ||
       !state->ledger.TryReserve(slot_class.tenant, slot_class.slot_bytes)) {
     state->slots.DropIfUnused(slot_class);
     return SpaceSeeker::Verdict::kNone;
@@ -110,7 +110,7 @@ SpaceSeeker::Verdict LookupOperation::StartLoad(StoreState* state, DiskHandle ha
                                scope.scope->adapter.size() + scope.scope->salt.size();
   // A request asks for it now, and the disk keeps it: it needs its room for as long as it is read.
   SlotRef slot;
-  const SpaceSeeker::Verdict verdict = seeker_.Seek(state, space, nullptr, index_bytes, &slot);
+  const SpaceSeeker::Verdict verdict = seeker_.Seek(state, space, {}, index_bytes, &slot);
   if (verdict != SpaceSeeker::Verdict::kSlot) {
     state->ledger.EndReserve(slot_class.tenant, slot_class.slot_bytes);
     state->slots.DropIfUnused(slot_class);
@@ -147,6 +147,7 @@ Lease* LookupOperation::LeaseOf(StoreState* state, absl::Time now) {
                    : state->options.lease_ttl_default;
   lease->readers.assign(readers, {.expires = now + lease->ttl});
   lease->leased.resize(query_.prompts.size());
+  lease->request = Request(state);
   lease_ = lease->id;
   answer_.lease = lease->id;
   answer_.lease_ttl = lease->ttl;
@@ -216,6 +217,7 @@ void LookupOperation::CloseLease(StoreState* state, absl::Time now) {
     ForgetLease();
     return;
   }
+  lease->request = Request(state);
   for (Lease::Reader& reader : lease->readers) reader.expires = now + lease->ttl;
   state->leases.Reorder(lease);
 }

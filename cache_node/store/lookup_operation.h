@@ -64,7 +64,7 @@ class LookupOperation {
                absl::Time now, Found* found, std::optional<BlockAnswer>* lesser);
   bool TokensDiffer(const BlockEntry& entry) const;
   void Advance(const Found& found);
-  void SeePrompt(const StoreState& state);
+  void SeePrompt(StoreState* state);
   // The last block in host memory before the first missed one.
   BlockHandle ParentOfMissed(const StoreState& state, const ClassSpace& space) const;
   bool StepMissed(StoreState* state);

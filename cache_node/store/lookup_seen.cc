@@ -11,6 +11,12 @@ namespace {
 // A block that no working set samples takes a few nanoseconds.
 constexpr size_t kAskedPerLock = 16 * BlockStore::kStepsPerLock;
 
+// In no tier, nor on its way to one.
+bool IsAbsent(const BlockAnswer& block) {
+  return block.state != BlockState::kHost && block.state != BlockState::kDisk &&
+         block.state != BlockState::kPending && block.state != BlockState::kNotLeased;
+}
+
 }  // namespace
 
 UseStamp LookupOperation::Request(StoreState* state) {
@@ -39,7 +45,7 @@ bool LookupOperation::StepMissed(StoreState* state) {
   }
   for (size_t i = 0; i < BlockStore::kStepsPerLock && !AtEnd(); ++i) {
     const std::vector<BlockAnswer>& blocks = answer_of_prompt().blocks;
-    if (block_ == 0) SeePrompt(*state);
+    if (block_ == 0) SeePrompt(state);
     if (block_ >= blocks.size()) {
       ++prompt_;
       block_ = 0;
@@ -47,15 +53,15 @@ bool LookupOperation::StepMissed(StoreState* state) {
     }
     const size_t block = block_++;
     if (blocks[block].state == BlockState::kHost) continue;  // Behind a hole.
-    space->policy->Missed({.key = PolicyKey(query_.prompts[prompt_].keys[block]),
-                           .depth = first_depth_ + static_cast<uint32_t>(block),
-                           .tokens = answer_.block_tokens,
-                           .bytes = bytes,
-                           .prompt_blocks = first_depth_ + static_cast<uint32_t>(blocks.size()),
-                           .prompt_hits = first_depth_ + host_hits_,
-                           .parent = block == host_hits_ ? ParentOfMissed(*state, *space)
-                                                         : kNoBlock},
-                          request_);
+    space->policy->Missed(
+        {.key = PolicyKey(query_.prompts[prompt_].keys[block]),
+         .depth = first_depth_ + static_cast<uint32_t>(block),
+         .tokens = answer_.block_tokens,
+         .bytes = bytes,
+         .prompt_blocks = first_depth_ + static_cast<uint32_t>(blocks.size()),
+         .prompt_hits = first_depth_ + host_hits_,
+         .parent = block == host_hits_ ? ParentOfMissed(*state, *space) : kNoBlock},
+        request_);
   }
   return AtEnd();
 }
@@ -67,19 +73,25 @@ BlockHandle LookupOperation::ParentOfMissed(const StoreState& state,
 }
 
 // Goes to the first block of the prompt that is not in host memory.
-void LookupOperation::SeePrompt(const StoreState& state) {
+void LookupOperation::SeePrompt(StoreState* state) {
   const std::vector<BlockAnswer>& blocks = answer_of_prompt().blocks;
   const auto missed = std::find_if(blocks.begin(), blocks.end(), [](const BlockAnswer& block) {
     return block.state != BlockState::kHost;
   });
   host_hits_ = static_cast<uint32_t>(missed - blocks.begin());
   block_ = host_hits_;
+  const auto absent = std::find_if(missed, blocks.end(), IsAbsent);
+  if (absent != blocks.end()) {
+    const BlockKey& key =
+        query_.prompts[prompt_].keys[static_cast<size_t>(absent - blocks.begin())];
+    state->ExpectReserve(PolicyKey(key), request_);
+  }
   first_depth_ = 0;
   if (host_hits_ == 0) return;
   // A prompt may be asked for in parts.
   for (const PartitionIndex partition : {own_, public_}) {
     if (partition == 0) continue;
-    const BlockEntry* first = state.index.Find(partition, query_.prompts[prompt_].keys[0]);
+    const BlockEntry* first = state->index.Find(partition, query_.prompts[prompt_].keys[0]);
     if (first == nullptr) continue;
     first_depth_ = first->depth;
     return;

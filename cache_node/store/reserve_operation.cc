@@ -195,7 +195,7 @@ ReserveOperation::Verdict ReserveOperation::ReserveNew(StoreState* state, absl::
 
   prompt_blocks_ = parent.depth + static_cast<uint32_t>(query_.keys.size() - next_);
   if (!prompt_hits_.has_value()) prompt_hits_ = parent.depth;
-  if (request_ == 0) request_ = state->BeginReserve();
+  if (request_ == 0) request_ = state->BeginReserve(PolicyKey(key));
 
   const uint64_t bytes = record_->map.block_bytes();
   const SlotClass slot_class{.tenant = tenant_index_, .slot_bytes = bytes};
@@ -268,7 +268,8 @@ ReserveOperation::Verdict ReserveOperation::TakeSpace(StoreState* state, ClassSp
                                query_.adapter.size() + query_.salt.size() +
                                StoreState::ScheduleBytes(query_.retention) +
                                BlockSchedule::kBytesPerBlock;  // An end that it takes on.
-  switch (seeker_.Seek(state, space, comes_in ? nullptr : &traits, index_bytes, slot)) {
+  const Newcomer newcomer{.traits = comes_in ? nullptr : &traits, .request = request_};
+  switch (seeker_.Seek(state, space, newcomer, index_bytes, slot)) {
     case SpaceSeeker::Verdict::kSlot:
       return Verdict::kNext;
     case SpaceSeeker::Verdict::kAgain:

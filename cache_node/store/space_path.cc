@@ -32,13 +32,12 @@ bool MayTakeFrom(const StoreState& state, TenantIndex asking, TenantIndex tenant
 
 // Whether the newcomer is worth that its class's victim leaves. What their writers wish comes
 // first.
-bool IsWorth(StoreState* state, ClassSpace* space, const SlotSpace::Victim& victim,
-             Newcomer newcomer) {
-  if (newcomer == nullptr || victim.orphaned) return true;
-  if (newcomer->priority > victim.entry->retention.priority) return true;
+bool IsWorth(ClassSpace* space, const SlotSpace::Victim& victim, Newcomer newcomer) {
+  if (newcomer.traits == nullptr || victim.orphaned) return true;
+  if (newcomer.traits->priority > victim.entry->retention.priority) return true;
   const EvictionPolicy::Victim displaced{
       .block = victim.entry->handle, .orphaned = false, .stamp = victim.stamp};
-  return space->policy->Admits(*newcomer, state->stamp, &displaced);
+  return space->policy->Admits(*newcomer.traits, newcomer.request, &displaced);
 }
 
 // Evicts `top` and what hangs on it, children first. When something may not go, or is not older
@@ -130,7 +129,7 @@ SlotAnswer TakeSlot(StoreState* state, ClassSpace* space, Newcomer newcomer, uin
   }
   const std::optional<SlotSpace::Victim> own = slots.VictimOf(space);
   if (!own.has_value()) return answer;
-  if (!IsWorth(state, space, *own, newcomer)) {
+  if (!IsWorth(space, *own, newcomer)) {
     answer.kind = SlotAnswer::Kind::kDeclined;
     return answer;
   }
@@ -167,7 +166,7 @@ QuotaRoom MakeQuotaRoom(StoreState* state, ClassSpace* space, Newcomer newcomer)
       break;
     }
     std::optional<SlotSpace::Victim> victim = state->slots.VictimOf(space);
-    const bool declined = victim.has_value() && !IsWorth(state, space, *victim, newcomer);
+    const bool declined = victim.has_value() && !IsWorth(space, *victim, newcomer);
     if (!victim.has_value()) victim = state->slots.VictimElsewhere(space, is_own);
     if (declined) {
       room = QuotaRoom::kDeclined;
@@ -194,7 +193,7 @@ IndexRoom MakeIndexRoom(StoreState* state, ClassSpace* space, Newcomer newcomer,
       break;
     }
     std::optional<SlotSpace::Victim> victim = state->slots.VictimOf(space);
-    if (victim.has_value() && !IsWorth(state, space, *victim, newcomer)) {
+    if (victim.has_value() && !IsWorth(space, *victim, newcomer)) {
       room = IndexRoom::kDeclined;
       break;
     }

@@ -34,8 +34,11 @@ struct SlotAnswer {
 inline constexpr uint32_t kRemakesMax = 4;
 inline constexpr uint32_t kRefusedRemakesMax = 2;
 
-// What a slot is for, as the class's policy is asked. Null: it comes in whatever leaves.
-using Newcomer = const EvictionPolicy::BlockTraits*;
+// What a slot is for, as the class's policy is asked. Without traits it comes in whatever leaves.
+struct Newcomer {
+  const EvictionPolicy::BlockTraits* traits = nullptr;
+  UseStamp request = 0;  // That brings it.
+};
 
 // `remakes` were asked for already for this slot, and `refused` of them failed.
 SlotAnswer TakeSlot(StoreState* state, ClassSpace* space, Newcomer newcomer, uint32_t remakes,

@@ -28,7 +28,8 @@ bool StoreState::AddToLease(Lease* lease, BlockEntry* entry) {
 }
 
 void StoreState::EndLease(Lease* lease, bool used, absl::Time now) {
-  lease->use = used ? std::max<UseStamp>(1, stamp) : 0;
+  CAIRN_CHECK(!used || lease->request != 0);
+  lease->used = used;
   leases.MarkEnded(lease, now + lease->ttl);
   releasing_.push_back(lease);
   settled = true;
@@ -53,7 +54,7 @@ void StoreState::ReleaseLink(Lease* lease, LeaseLink* link) {
   if (link->next != nullptr) link->next->previous = link->previous;
   CAIRN_CHECK(lease->blocks.erase(entry->key) == 1);
   ledger.EndLease(lease->tenant, entry->block_bytes());
-  if (lease->use != 0) Used(entry, lease->use);
+  if (lease->used) Used(entry, lease->request);
   --entry->lease_pins;
   Unpin(entry);
 }

@@ -1,6 +1,7 @@
 #include "cache_node/store/store_state.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "common/base/check.h"
 
@@ -130,15 +131,20 @@ void StoreState::Publish(BlockEntry* entry) {
   }
 }
 
-UseStamp StoreState::BeginLookup() {
-  lookups_ahead_ = std::min(lookups_ahead_ + 1, kLookupsAheadMax);
-  return ++stamp;
+void StoreState::ExpectReserve(uint64_t key, UseStamp request) {
+  if (expected_.size() >= kReservesExpectedMax) expected_.pop_front();
+  expected_.push_back({.key = key, .request = request});
 }
 
-UseStamp StoreState::BeginReserve() {
-  if (lookups_ahead_ == 0) return ++stamp;
-  --lookups_ahead_;
-  return stamp;
+UseStamp StoreState::BeginReserve(uint64_t key) {
+  // The last: an older one's reserve may never come, and its stamp would put the block among those
+  // that leave first.
+  const auto lookup = std::find_if(expected_.rbegin(), expected_.rend(),
+                                   [key](const Expected& one) { return one.key == key; });
+  if (lookup == expected_.rend()) return ++stamp;
+  const UseStamp request = lookup->request;
+  expected_.erase(std::next(lookup).base());
+  return request;
 }
 
 uint8_t StoreState::TiersOf(const BlockEntry& entry) const {

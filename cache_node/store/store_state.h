@@ -107,9 +107,12 @@ struct StoreState {
 
   // --- Requests: what carries one stamp ---
   // A lookup that uses what it finds.
-  UseStamp BeginLookup();
-  // A reserve: of the request that a lookup began, if there is one without a reserve.
-  UseStamp BeginReserve();
+  UseStamp BeginLookup() { return ++stamp; }
+  // Its prompt goes on with this block, which is nowhere: who reserves that does so for it.
+  void ExpectReserve(uint64_t key, UseStamp request);
+  // A reserve, by its first new block: of the last lookup that expects it, else a request by
+  // itself.
+  UseStamp BeginReserve(uint64_t key);
 
   // --- Leases ---
   // Pins a present or loading entry for the lease, once. False, and nothing is done, when the
@@ -190,8 +193,12 @@ struct StoreState {
   bool loads_queued = false;   // or for TakeLoad.
 
  private:
-  // Lookups without a reserve that are remembered: about as many as are at work at once.
-  static constexpr uint32_t kLookupsAheadMax = 64;
+  // Lookups whose reserves are to come that are remembered: more than are at work at once.
+  static constexpr size_t kReservesExpectedMax = 256;
+  struct Expected {
+    uint64_t key = 0;
+    UseStamp request = 0;
+  };
 
   void StepLeaseRelease(Lease* lease);
   void ReleaseLink(Lease* lease, LeaseLink* link);
@@ -214,12 +221,12 @@ struct StoreState {
   absl::Status AuditIndexed(const BlockEntry& entry) const;
   absl::Status AuditDisk() const;
 
-  uint32_t lookups_ahead_ = 0;
+  std::deque<Expected> expected_;  // Oldest first.
   std::deque<Lease*> releasing_;
   std::deque<Token*> closing_;
   std::deque<TenantIndex> shrinking_;
   std::optional<BlockSchedule::Cursor> stays_over_;  // While some may be over a quota.
-  std::deque<BlockEntry*> revoking_;  // Each pinned while it is here.
+  std::deque<BlockEntry*> revoking_;                 // Each pinned while it is here.
 };
 
 }  // namespace cairn::node

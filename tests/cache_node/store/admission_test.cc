@@ -148,6 +148,31 @@ TEST_F(AdmissionTest, ALeaseTellsWhatItMissesAndItsReserveHasTheSameStamp) {
   EXPECT_THAT(log_.used, ElementsAre(stamp, stamp));
 }
 
+TEST_F(AdmissionTest, RequestsOfSeveralWorkersAtOnceAreToldApart) {
+  t_.Put(t_.Prompt("t", 9, 1));
+  const TestPrompt one = t_.Prompt("t", 1, 2);
+  const TestPrompt other = t_.Prompt("t", 2, 2);
+  for (TestPrompt prompt : {one, other}) {
+    prompt.keys.resize(1);
+    prompt.tokens.resize(TestStore::kBlockTokens);
+    t_.Put(prompt);
+  }
+  log_ = {};
+  const LookupAnswer first = t_.Lease(one);
+  const LookupAnswer second = t_.Lease(other);
+  ASSERT_EQ(log_.missed.size(), 2u);
+  const UseStamp stamps[] = {log_.missed[0].second, log_.missed[1].second};
+  ASSERT_LT(stamps[0], stamps[1]);
+  t_.Put(one);
+  t_.Put(other);
+  ASSERT_EQ(log_.inserted.size(), 2u);
+  EXPECT_EQ(log_.inserted[0].second, stamps[0]);
+  EXPECT_EQ(log_.inserted[1].second, stamps[1]);
+  ASSERT_TRUE(t_.store->EndLease("t", *second.lease, 0, {1u}).ok());
+  ASSERT_TRUE(t_.store->EndLease("t", *first.lease, 0, {1u}).ok());
+  EXPECT_THAT(log_.used, ElementsAre(stamps[1], stamps[0]));
+}
+
 TEST_F(AdmissionTest, EachLookupThatUsesBlocksIsARequestAndEachReserveWithoutOne) {
   const TestPrompt prompt = t_.Prompt("t", 1, 2);
   t_.Put(prompt);
@@ -155,11 +180,13 @@ TEST_F(AdmissionTest, EachLookupThatUsesBlocksIsARequestAndEachReserveWithoutOne
   t_.Lookup("t", prompt, /*touch=*/true);
   t_.Lookup("t", prompt, /*touch=*/true);
   EXPECT_THAT(log_.used, ElementsAre(put + 1, put + 1, put + 2, put + 2));
-  // Two lookups have no reserve yet: their reserves are no requests of their own, the third is.
-  for (uint32_t seed = 2; seed <= 4; ++seed) t_.Put(t_.Prompt("t", seed, 1));
-  EXPECT_EQ(log_.inserted[2].second, put + 2);
-  EXPECT_EQ(log_.inserted[3].second, put + 2);
-  EXPECT_EQ(log_.inserted[4].second, put + 3);
+  // The reserve of what a lookup missed is no request of its own, another is.
+  const TestPrompt missed = t_.Prompt("t", 2, 1);
+  t_.Lookup("t", missed, /*touch=*/true);
+  t_.Put(t_.Prompt("t", 3, 1));
+  t_.Put(missed);
+  EXPECT_EQ(log_.inserted[2].second, put + 4);
+  EXPECT_EQ(log_.inserted[3].second, put + 3);
 }
 
 TEST_F(AdmissionTest, WhatALookupTouchesIsUsedAfterItsMissesAreTold) {
