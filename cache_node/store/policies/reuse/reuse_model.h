@@ -62,7 +62,7 @@ class ReuseModel {
   uint64_t MemoryBytes() const;
 
  private:
-  static constexpr float kPriorWeight = 80;
+  static constexpr float kPriorWeight = 320;
   static constexpr float kFade = 0.97f;
   static constexpr float kAlphaAtStart = 0.3f;
   static constexpr float kAlphaKept = 0.9f;  // Of alpha, from bin to bin.

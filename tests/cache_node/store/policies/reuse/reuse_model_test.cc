@@ -41,8 +41,8 @@ TEST(ReuseModelTest, LearnsAtWhatAgeACombinationIsUsedAgain) {
   ReuseModel model;
   const ReuseModel::Cell soon = model.CellOf({.touches = 2, .turn = 1});
   const ReuseModel::Cell late = model.CellOf({.touches = 1, .turn = 0});
-  Teach(&model, soon, kNear, 500);
-  Teach(&model, late, kFar, 500);
+  Teach(&model, soon, kNear, 3000);
+  Teach(&model, late, kFar, 3000);
   PassEpochs(&model, 1);
   EXPECT_GT(model.WorthOf(soon, 0), model.WorthOf(late, 0));
   EXPECT_GT(model.WorthOf(soon, kNear), model.WorthOf(soon, kNear - 4));
