@@ -40,6 +40,20 @@ FlagText Split(absl::string_view text, std::string place) {
   return flag;
 }
 
+// As --help writes it.
+std::string Dashed(absl::string_view name) { return absl::StrReplaceAll(name, {{"_", "-"}}); }
+
+// What is wrong with a value, without abseil's words about the flag and the value, which come
+// first anyway; it has no others for numbers.
+std::string ReasonOf(absl::string_view name, absl::string_view value, absl::string_view error) {
+  const std::string said =
+      absl::StrCat("Illegal value '", value, "' specified for flag '", name, "'");
+  absl::ConsumePrefix(&error, said);
+  absl::ConsumePrefix(&error, "; ");
+  if (error.empty()) return "no value of this flag's kind; --help says what it takes";
+  return std::string(error);
+}
+
 class Parser {
  public:
   absl::StatusOr<CommandLine> Parse(absl::Span<const std::string> args) {
@@ -72,7 +86,7 @@ class Parser {
   }
 
   void AddError(const FlagText& flag, absl::string_view what) {
-    errors_.push_back(absl::StrCat(flag.place, "--", flag.name, what));
+    errors_.push_back(absl::StrCat(flag.place, "--", Dashed(flag.name), what));
   }
 
   void Apply(const FlagText& flag, int depth) {
@@ -96,7 +110,8 @@ class Parser {
     // A flag file could not say it.
     if (absl::StrContains(value, '\n')) return AddError(flag, ": its value holds a line break");
     std::string error;
-    if (!known->ParseFrom(value, &error)) AddError(flag, absl::StrCat("=", value, ": ", error));
+    if (known->ParseFrom(value, &error)) return;
+    AddError(flag, absl::StrCat("=", value, ": ", ReasonOf(known->Name(), value, error)));
   }
 
   // --noname for a bool.
@@ -119,7 +134,7 @@ class Parser {
     for (const auto& [name, action] : kActions) names.emplace_back(name);
     const std::optional<std::string> nearest = NearestName(flag.name, names);
     AddError(flag, nearest.has_value()
-                       ? absl::StrCat(": unknown flag; did you mean --", *nearest, "?")
+                       ? absl::StrCat(": unknown flag; did you mean --", Dashed(*nearest), "?")
                        : ": unknown flag; --help lists all");
   }
 

@@ -92,28 +92,30 @@ TEST_F(FlagParserTest, ADashAndWhatFollowsTwoDashesAreArguments) {
 
 TEST_F(FlagParserTest, UnknownFlagIsNamedWithTheNearestOne) {
   EXPECT_EQ(ErrorOf({"--test_thread=7"}),
-            "--test_thread: unknown flag; did you mean --test_threads?");
+            "--test-thread: unknown flag; did you mean --test-threads?");
   EXPECT_EQ(ErrorOf({"--print_confg"}),
-            "--print_confg: unknown flag; did you mean --print_config?");
+            "--print-confg: unknown flag; did you mean --print-config?");
   EXPECT_EQ(ErrorOf({"--zzzzzz"}), "--zzzzzz: unknown flag; --help lists all");
 }
 
 TEST_F(FlagParserTest, ABadValueIsNamedWithItsFlag) {
-  EXPECT_THAT(ErrorOf({"--test_threads=many"}), HasSubstr("--test_threads=many: "));
-  EXPECT_THAT(ErrorOf({"--test_threads=99999999999"}), HasSubstr("--test_threads=99999999999"));
-  EXPECT_THAT(ErrorOf({"--test_insecure=perhaps"}), HasSubstr("--test_insecure=perhaps"));
-  EXPECT_THAT(ErrorOf({"--test_pool_bytes=1GB"}),
-              AllOf(HasSubstr("--test_pool_bytes=1GB"), HasSubstr("KiB, MiB, GiB")));
+  EXPECT_THAT(ErrorOf({"--test_threads=many"}),
+              HasSubstr("--test-threads=many: no value of this flag's kind; --help says"));
+  EXPECT_THAT(ErrorOf({"--test_threads=99999999999"}), HasSubstr("--test-threads=99999999999"));
+  EXPECT_THAT(ErrorOf({"--test_insecure=perhaps"}), HasSubstr("--test-insecure=perhaps"));
+  EXPECT_THAT(
+      ErrorOf({"--test_pool_bytes=1GB"}),
+      AllOf(HasSubstr("--test-pool-bytes=1GB: '1GB' is no size"), HasSubstr("KiB, MiB, GiB")));
 }
 
 TEST_F(FlagParserTest, AMissingValueIsNamed) {
-  EXPECT_EQ(ErrorOf({"--test_threads"}), "--test_threads: needs a value");
-  EXPECT_EQ(ErrorOf({"--test_threads", "--test_insecure"}), "--test_threads: needs a value");
+  EXPECT_EQ(ErrorOf({"--test_threads"}), "--test-threads: needs a value");
+  EXPECT_EQ(ErrorOf({"--test_threads", "--test_insecure"}), "--test-threads: needs a value");
 }
 
 TEST_F(FlagParserTest, AllMistakesComeAtOnce) {
   EXPECT_EQ(ErrorOf({"--qqqqqq=1", "--test_listen", "x", "--test_threads"}),
-            "--qqqqqq: unknown flag; --help lists all\n--test_threads: needs a value");
+            "--qqqqqq: unknown flag; --help lists all\n--test-threads: needs a value");
 }
 
 TEST_F(FlagParserTest, WordsThatAskForSomethingAreNoFlags) {
@@ -139,9 +141,9 @@ TEST_F(FlagParserTest, AMistakeInAFlagFileIsNamedWithItsLine) {
   const std::string path = WriteFile(
       "bad.flags", "--test_threads=6\n--test_thread=7\ntest_threads=8\n--test_threads=x\n");
   EXPECT_THAT(ErrorOf({absl::StrCat("--flagfile=", path)}),
-              AllOf(HasSubstr(absl::StrCat(path, ":2: --test_thread: unknown flag")),
+              AllOf(HasSubstr(absl::StrCat(path, ":2: --test-thread: unknown flag")),
                     HasSubstr(absl::StrCat(path, ":3: 'test_threads=8' is no --name=value")),
-                    HasSubstr(absl::StrCat(path, ":4: --test_threads=x"))));
+                    HasSubstr(absl::StrCat(path, ":4: --test-threads=x"))));
 }
 
 TEST_F(FlagParserTest, FlagFilesNestWithinABound) {
@@ -168,7 +170,7 @@ TEST_F(FlagParserTest, AFlagFileThatCannotBeReadIsNamed) {
 }
 
 TEST_F(FlagParserTest, AValueWithALineBreakIsRefused) {
-  EXPECT_EQ(ErrorOf({"--test_listen=a\nb"}), "--test_listen: its value holds a line break");
+  EXPECT_EQ(ErrorOf({"--test_listen=a\nb"}), "--test-listen: its value holds a line break");
 }
 
 TEST(FlagNamesTest, NearestIsTheLeastEditsAway) {
