@@ -31,6 +31,8 @@ constexpr size_t kHolders = 128;
 constexpr uint32_t kShards = 64;
 constexpr size_t kSlotsMax = size_t{16} << 20;
 constexpr int kRounds = 5;
+constexpr uint32_t kUsualKeysMin = 75;
+constexpr uint32_t kUsualKeysMax = 125;
 constexpr double kTimedShare = 0.5;  // Of the rate seen.
 constexpr uint64_t kGeneratedRequests = 12'000;
 constexpr uint32_t kGeneratedBlockTokens = 64;
@@ -85,6 +87,18 @@ std::vector<uint32_t> EveryOther(const std::vector<uint32_t>& values, size_t fir
   return some;
 }
 
+// Times of the lookups of prompts of about 100 blocks.
+std::vector<uint32_t> OfUsualPrompts(const IndexWorkload& workload, const Served& served) {
+  std::vector<uint32_t> times;
+  for (size_t i = 0; i < workload.requests().size(); ++i) {
+    const uint32_t keys = workload.requests()[i].keys;
+    if (keys >= kUsualKeysMin && keys <= kUsualKeysMax) {
+      times.push_back(served.loop.service_ns[2 * i]);
+    }
+  }
+  return times;
+}
+
 double LookupP99Us(const Served& served) {
   return PercentileUs(EveryOther(served.loop.service_ns, 0), 0.99);
 }
@@ -129,6 +143,7 @@ void AddRates(const IndexWorkload& workload, JsonReport* report) {
     report->Add(absl::StrCat(name, "_wait_p99_us"),
                 PercentileUs(EveryOther(timed.loop.queue_wait_ns, first), 0.99));
   }
+  report->Add("lookup_100_blocks_p99_us", PercentileUs(OfUsualPrompts(workload, timed), 0.99));
   // Blocks, where the percentiles of times are thousands of their unit.
   report->Add("lookup_walked_p50_blocks", PercentileUs(timed.walked_by_lookup, 0.5) * 1e3);
   report->Add("lookup_walked_p99_blocks", PercentileUs(timed.walked_by_lookup, 0.99) * 1e3);

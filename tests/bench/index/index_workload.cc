@@ -1,6 +1,7 @@
 #include "tests/bench/index/index_workload.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <list>
 #include <utility>
@@ -122,10 +123,10 @@ class IndexWorkloadBuilder {
 };
 
 IndexWorkload IndexWorkload::Make(const BlockTrace& trace, const IndexWorkloadOptions& options) {
-  const uint64_t requests = std::max<uint64_t>(1, trace.requests().size());
-  const uint64_t mean = std::max<uint64_t>(1, trace.block_refs() / requests);
+  const auto requests = static_cast<double>(std::max<size_t>(1, trace.requests().size()));
+  const double mean = std::max(1.0, static_cast<double>(trace.block_refs()) / requests);
   const auto cut =
-      static_cast<uint32_t>(std::max<uint64_t>(1, (options.blocks_per_prompt + mean / 2) / mean));
+      static_cast<uint32_t>(std::max(1.0, std::round(options.blocks_per_prompt / mean)));
   IndexWorkload workload;
   IndexWorkloadBuilder builder(options, cut, &workload);
   std::vector<BlockTrace::Block> path;
