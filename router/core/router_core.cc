@@ -12,10 +12,10 @@ namespace {
 
 // Stripes of the index that one tick frees forgotten blocks from: all of them within seconds.
 constexpr size_t kStripesPerTick = 32;
-// Records of a batch that are taken in before queries get their turn: a few microseconds' worth.
-constexpr size_t kRecordsUnderLock = 64;
+// Records of a batch that are taken in before queries get their turn: some 20 microseconds.
+constexpr size_t kRecordsUnderLock = 256;
 // Times that a feed lets others run before it goes on, whoever still waits.
-constexpr int kGiveWayMost = 64;
+constexpr int kGiveWayMost = 4;
 
 absl::Status CheckOptions(const RouterOptions& options) {
   if (!(options.booking.prefill_tokens_per_second_prior > 0)) {
