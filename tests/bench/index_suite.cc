@@ -37,7 +37,6 @@ constexpr double kTimedShare = 0.5;  // Of the rate seen.
 constexpr uint64_t kGeneratedRequests = 12'000;
 constexpr uint32_t kGeneratedBlockTokens = 64;
 constexpr uint32_t kRebuiltBlocksPerHolder = 8192;
-constexpr size_t kRebuildBatch = 128;
 
 absl::StatusOr<BlockTrace> ReadTrace(const std::string& path) {
   std::unique_ptr<replay::TraceReader> reader;
