@@ -43,6 +43,12 @@ std::string UsageOf(const Command& command) {
                       "\n\n", HelpOfFlags(command.flags));
 }
 
+// Beside a mistake: all flags would push it off the screen.
+std::string ShortUsageOf(const Command& command) {
+  return absl::StrCat("usage: cairnctl ", command.name, " [--flag value]...\n`cairnctl ",
+                      command.name, " --help` lists the flags.\n");
+}
+
 bool AsksForHelp(const std::string& argument) {
   return argument == "--help" || argument == "-h" || argument == "help";
 }
@@ -178,11 +184,11 @@ int RunCairnctl(const std::vector<std::string>& arguments, const Streams& stream
     return Finish(what, streams, err);
   }
   const absl::StatusOr<CommandLine> line = CommandLine::Parse(command->flags, rest);
-  if (!line.ok()) return FailUsage(what, line.status(), UsageOf(*command), err);
+  if (!line.ok()) return FailUsage(what, line.status(), ShortUsageOf(*command), err);
   absl::Status status = CheckAddresses(*command, *line);
   if (status.ok()) status = command->run(*line, {streams.in, streams.out, err});
   if (status.ok()) return Finish(what, streams, err);
-  if (IsUsageError(status)) return FailUsage(what, status, UsageOf(*command), err);
+  if (IsUsageError(status)) return FailUsage(what, status, ShortUsageOf(*command), err);
   return Fail(what, *line, status, err);
 }
 

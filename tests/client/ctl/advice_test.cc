@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using Json = nlohmann::json;
 
 struct Ran {
@@ -49,6 +50,8 @@ TEST(AdviceTest, AnAddressThatIsNoneEndsWith2BeforeAnybodyIsAsked) {
     const Ran ran = RunCtl(one.arguments);
     EXPECT_EQ(ran.code, 2) << one.says;
     EXPECT_THAT(ran.err, HasSubstr(one.says));
+    EXPECT_THAT(ran.err, HasSubstr(absl::StrCat("`cairnctl ", one.arguments[0], " --help` lists")));
+    EXPECT_THAT(ran.err, Not(HasSubstr("--tls-key")));
     EXPECT_THAT(ran.out, IsEmpty());
   }
 }
