@@ -92,25 +92,35 @@ void ReuseGroups::TakeFromOrder(GroupId id, List* list) {
 }
 
 void ReuseGroups::Advance() {
-  // From the oldest bin down, so that a group passes one edge at a time, the next the next time.
+  // From the oldest bin down, so that those of a bin are older than those of the bin before.
+  size_t moves = 0;
   for (size_t bin = kReuseAgeBins - 1; bin-- > 0;) {
     while (by_age_[bin].first != kNoGroup) {
       const GroupId id = by_age_[bin].first;
       ReuseGroup& group = groups_[id];
-      if (model_->now() - group.touched_at < kReuseAgeEdges[bin + 1]) break;
-      model_->CountSurvived(group.cell, bin, 1);
+      const uint64_t age = model_->now() - group.touched_at;
+      if (age < kReuseAgeEdges[bin + 1]) break;
+      if (moves++ == kMovesMax) return RankSomeAnew();
       TakeFromAge(id);
-      AppendByAge(id, static_cast<uint8_t>(bin + 1));
+      AppendByAge(id, static_cast<uint8_t>(OlderBin(group.cell, bin, age)));
       if (group.ranked) Rank(id);
     }
   }
   RankSomeAnew();
 }
 
+// The bin of that age, from `bin` on. Each one before it was outlived.
+size_t ReuseGroups::OlderBin(ReuseModel::Cell cell, size_t bin, uint64_t age) {
+  while (bin + 1 < kReuseAgeBins && age >= kReuseAgeEdges[bin + 1]) {
+    model_->CountSurvived(cell, bin++, 1);
+  }
+  return bin;
+}
+
 // What the model learnt moves the worth of groups that do not grow older for long: each group is
-// looked at once an epoch.
+// looked at once an epoch, while there are no more than kMovesMax for each request of one.
 void ReuseGroups::RankSomeAnew() {
-  const size_t count = groups_.size() / ReuseModel::kRequestsAnEpoch + 1;
+  const size_t count = std::min(kMovesMax, groups_.size() / ReuseModel::kRequestsAnEpoch + 1);
   for (size_t i = 0; i < count && !groups_.empty(); ++i) {
     cursor_ = cursor_ + 1 < groups_.size() ? cursor_ + 1 : 0;
     if (groups_[cursor_].alive && groups_[cursor_].ranked) Rank(static_cast<GroupId>(cursor_));
@@ -206,6 +216,7 @@ void ReuseGroups::CountHit(GroupId id, uint64_t request, uint64_t came_at) {
   const uint64_t passed = came_at > group.touched_at ? came_at - group.touched_at - 1 : 0;
   size_t bin = group.age_bin;
   while (kReuseAgeEdges[bin] > passed) model_->CountSurvived(group.cell, --bin, -1);
+  bin = OlderBin(group.cell, bin, passed);  // Where it waits to be moved on.
   model_->CountHit(group.cell, bin);
 }
 

@@ -61,6 +61,10 @@ class ReuseGroups {
   // Or as many as there are groups with blocks, if those are more.
   static constexpr size_t kGhostsMax = 4096;
 
+  // Groups that one Advance moves on, and that it ranks anew. Many may be due at once, say all that
+  // were brought without a lookup between; those behind wait for the next.
+  static constexpr size_t kMovesMax = 1024;
+
   explicit ReuseGroups(ReuseModel* model) : model_(model) {}
 
   // Made at the model's present, for the caller to fill from `orphaned` on, but for `serial` and
@@ -75,7 +79,7 @@ class ReuseGroups {
   bool IsStill(GroupId group, uint64_t serial) const;
   void Drop(GroupId group);
 
-  // The model's time rose: groups grow older, and some are ranked anew.
+  // The model's time rose: groups grow older, and some are ranked anew. At most kMovesMax of each.
   void Advance();
 
   // Its blocks that may go, priority, orphaned or cell changed.
@@ -115,6 +119,7 @@ class ReuseGroups {
   void AppendInOrder(GroupId group, List* list);
   void TakeFromOrder(GroupId group, List* list);
   void TakeFromRanks(GroupId group);
+  size_t OlderBin(ReuseModel::Cell cell, size_t bin, uint64_t age);
   void RankSomeAnew();
   size_t GhostsMax() const;
 

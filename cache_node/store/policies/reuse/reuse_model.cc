@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "cache_node/store/policies/reuse/reuse_worth.h"
 #include "common/base/check.h"
@@ -25,6 +26,14 @@ const std::array<float, kReuseAgeBins>& BinLogs() {
   return logs;
 }
 
+// Nothing, once it is: a float that only fades ends among the smallest there are, never at zero,
+// and a processor takes a hundred times as long for those.
+float Faded(float count, float kept) {
+  constexpr float kNothing = 1e-6f;
+  const float faded = count * kept;
+  return faded < kNothing ? 0.0f : faded;
+}
+
 ReuseModel::Worth ToWorth(double hits_a_request) {
   constexpr double kSteps = 32;    // An octave.
   constexpr double kLowest = -28;  // 2^-28 hits a request, and below.
@@ -35,11 +44,13 @@ ReuseModel::Worth ToWorth(double hits_a_request) {
 
 }  // namespace
 
-ReuseModel::ReuseModel() {
+ReuseModel::ReuseModel(std::shared_ptr<ReuseModel> all) : all_(std::move(all)) {
   for (size_t level = 0; level < kLevels; ++level) places_[level].assign(kLevelSizes[level], kNone);
 }
 
 uint64_t ReuseModel::Tick() {
+  if (!begun_) Begin();
+  if (all_ != nullptr) all_->Tick();
   ++now_;
   if (now_ % kRequestsAnEpoch == 0) EndEpoch();
   return now_;
@@ -49,6 +60,7 @@ ReuseModel::Cell ReuseModel::CellOf(const ReuseFeatures& features) {
   CAIRN_CHECK(features.touches >= 1 && features.touches <= kReuseTouches);
   CAIRN_CHECK(features.turn < kReuseTurns && features.fresh < kReuseFresh &&
               features.gap < kReuseGaps);
+  if (!begun_) Begin();
   uint32_t place = features.touches - 1u;
   place = place * kReuseTurns + features.turn;
   place = place * 2 + (features.last ? 1 : 0);
@@ -68,17 +80,52 @@ ReuseModel::Cell ReuseModel::CellAt(size_t level, uint32_t place) {
   cells_.emplace_back();
   cells_.back().parent = parent;
   cells_.back().leaf = level + 1 == kLevels;
+  if (all_ != nullptr) cells_.back().of_all = all_->CellAt(level, place);
   places_[level][place] = cell;
   return cell;
 }
 
+// Takes what all know, each age thinned to so many runs of each number of touches. Not in the
+// constructor: a class may be made and dropped without a block.
+void ReuseModel::Begin() {
+  begun_ = true;
+  if (all_ == nullptr) return;
+  cells_ = all_->cells_;
+  places_ = all_->places_;
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    cells_[i].of_all = static_cast<Cell>(i);
+    cells_[i].solved_in = 0;
+  }
+  SumUp();
+  for (Statistics& cell : cells_) {
+    if (!cell.leaf) continue;
+    const Statistics* first = &cell;
+    while (first->parent != kNone) first = &cells_[first->parent];
+    for (size_t bin = 0; bin < kReuseAgeBins; ++bin) {
+      const float runs = first->hits[bin] + first->survived[bin];
+      if (runs <= kBeginRuns) continue;
+      cell.hits[bin] *= kBeginRuns / runs;
+      cell.survived[bin] *= kBeginRuns / runs;
+    }
+  }
+  SumUp();
+}
+
 void ReuseModel::EndEpoch() {
   ++epoch_;
-  // Leaves fade; all others are made from them, from the last cell up.
   for (Statistics& cell : cells_) {
-    const float kept = cell.leaf ? kFade : 0.0f;
-    for (float& count : cell.hits) count *= kept;
-    for (float& count : cell.survived) count *= kept;
+    for (float& count : cell.hits) count = Faded(count, kFade);
+    for (float& count : cell.survived) count = Faded(count, kFade);
+  }
+  SumUp();
+}
+
+// Leaves are counted into; all others are made from them, from the last cell up.
+void ReuseModel::SumUp() {
+  for (Statistics& cell : cells_) {
+    if (cell.leaf) continue;
+    cell.hits.fill(0);
+    cell.survived.fill(0);
   }
   for (size_t i = cells_.size(); i-- > 0;) {
     if (cells_[i].parent == kNone) continue;

@@ -15,13 +15,17 @@
 // Counts are of runs of blocks that one request touched alike (reuse_groups.h), not of blocks: a
 // long prompt teaches as much as a short one. The clock counts requests.
 //
-// Shared by the policies of one factory. Not thread-safe. Deterministic. About 600 bytes for each
-// combination that was seen, of kCells at most.
+// Each policy has its own, so that no tenant can teach another's; one for all of a factory is
+// taught by each of them and asked once by each, when it begins: for kBeginRuns runs at most.
+//
+// Not thread-safe. Deterministic. About 600 bytes for each combination that was seen, of kCells at
+// most.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "cache_node/store/policies/reuse/reuse_ages.h"
@@ -38,7 +42,11 @@ class ReuseModel {
 
   static constexpr uint64_t kRequestsAnEpoch = 256;
 
-  ReuseModel();
+  // Runs of any number of touches, at one age, that a model begins with: few beside its own.
+  static constexpr float kBeginRuns = 100;
+
+  // `all`: what it begins with when it is first used, and teaches. Null: nothing, and none.
+  explicit ReuseModel(std::shared_ptr<ReuseModel> all = nullptr);
 
   // A request came. Returns its number, which is the time from now on.
   uint64_t Tick();
@@ -47,10 +55,14 @@ class ReuseModel {
   Cell CellOf(const ReuseFeatures& features);
 
   // A run of that cell was used at an age of that bin, or outlived the bin.
-  void CountHit(Cell cell, size_t bin) { cells_[cell].hits[bin] += 1; }
+  void CountHit(Cell cell, size_t bin) {
+    cells_[cell].hits[bin] += 1;
+    if (all_ != nullptr) all_->CountHit(cells_[cell].of_all, bin);
+  }
   void CountSurvived(Cell cell, size_t bin, float runs) {
     float& survived = cells_[cell].survived[bin];
     survived = std::max(0.0f, survived + runs);
+    if (all_ != nullptr) all_->CountSurvived(cells_[cell].of_all, bin, runs);
   }
 
   // What such a block is worth at an age of that bin.
@@ -84,15 +96,20 @@ class ReuseModel {
     std::array<float, kReuseAgeBins> hazard{};
     std::array<Worth, kReuseAgeBins> worth{};
     Cell parent = kNone;
+    Cell of_all = kNone;
     bool leaf = false;
     uint64_t solved_in = 0;
   };
 
   Cell CellAt(size_t level, uint32_t place);
+  void Begin();
   void EndEpoch();
+  void SumUp();
   void Solve(Cell cell);
   void SolveHazard(Statistics* cell);
 
+  const std::shared_ptr<ReuseModel> all_;
+  bool begun_ = false;
   uint64_t now_ = 0;
   uint64_t epoch_ = 1;
   std::vector<Statistics> cells_;  // Parents before their children.

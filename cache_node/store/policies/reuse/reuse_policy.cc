@@ -14,8 +14,8 @@ uint8_t OneMore(uint8_t touches) {
 
 }  // namespace
 
-ReusePolicy::ReusePolicy(std::shared_ptr<ReuseModel> model)
-    : model_(std::move(model)), groups_(model_.get()) {}
+ReusePolicy::ReusePolicy(std::shared_ptr<ReuseModel> all)
+    : model_(std::move(all)), groups_(&model_) {}
 
 ReusePolicy::Block& ReusePolicy::Known(BlockHandle block) {
   CAIRN_CHECK(block < blocks_.size() && blocks_[block].group != kNoGroup);
@@ -69,10 +69,10 @@ void ReusePolicy::Release(BlockHandle block) {
 }
 
 ReuseRequest* ReusePolicy::BeginRequest(UseStamp stamp) {
-  model_->Tick();
+  model_.Tick();
   groups_.Advance();
   ReuseRequest* request = requests_.Begin(stamp);
-  request->came_at = model_->now();
+  request->came_at = model_.now();
   return request;
 }
 
@@ -103,9 +103,11 @@ void ReusePolicy::Missed(const BlockTraits& block, UseStamp stamp) {
   const uint8_t touches = OneMore(TouchesOf(request, block));
   const bool last = touches == 1 && block.depth + 1 == request->prompt_blocks;
   std::vector<MissedRun>& runs = request->runs;
-  if (!runs.empty() && runs.back().touches == touches && !last && runs.back().to == block.depth) {
+  const bool follows = !runs.empty() && runs.back().to == block.depth;
+  const bool full = runs.size() == ReuseRequest::kRunsMax;
+  if (follows && (full || (runs.back().touches == touches && !last))) {
     ++runs.back().to;
-  } else {
+  } else if (!full) {
     runs.push_back({.from = block.depth,
                     .to = block.depth + 1,
                     .touches = touches,
@@ -147,9 +149,12 @@ void ReusePolicy::Settle(ReuseRequest* request) {
       continues
           ? static_cast<uint8_t>(std::min<uint32_t>(request->before_turn + 1u, kReuseTurns - 1))
           : uint8_t{0};
-  features.fresh = FactorsOfFour(request->prompt_blocks - request->known_blocks, kReuseFresh);
+  // More are known than the prompt has where a caller asks for some of it twice.
+  features.fresh = FactorsOfFour(
+      request->prompt_blocks - std::min(request->known_blocks, request->prompt_blocks),
+      kReuseFresh);
   features.gap =
-      FactorsOfFour(request->before_at == 0 ? 0 : model_->now() - request->before_at, kReuseGaps);
+      FactorsOfFour(request->before_at == 0 ? 0 : model_.now() - request->before_at, kReuseGaps);
   for (MissedRun& run : request->runs) {
     ReuseFeatures of_run = features;
     of_run.touches = run.touches;
@@ -171,16 +176,16 @@ GroupId ReusePolicy::MakeGroup(ReuseRequest* request, const ReuseFeatures& featu
   group.stamp = std::max(request->lookup, request->reserve);
   group.prompt_blocks = request->prompt_blocks;
   group.features = features;
-  group.cell = model_->CellOf(features);
+  group.cell = model_.CellOf(features);
   group.priority = priority;
   group.orphaned = orphaned;
-  request->groups.push_back({.group = id, .serial = group.serial});
+  request->AddGroup({.group = id, .serial = group.serial});
   return id;
 }
 
 GroupId ReusePolicy::GroupFor(ReuseRequest* request, const ReuseFeatures& features,
                               uint8_t priority, bool orphaned) {
-  const ReuseModel::Cell cell = model_->CellOf(features);
+  const ReuseModel::Cell cell = model_.CellOf(features);
   for (const ReuseRequest::Made& made : request->groups) {
     if (!groups_.IsStill(made.group, made.serial)) continue;
     const ReuseGroup& group = groups_.At(made.group);
@@ -225,7 +230,7 @@ ReuseRequest* ReusePolicy::RequestOf(const BlockTraits& newcomer, UseStamp stamp
   }
   // Nobody asked for it before, or that is forgotten: it is classed as the block that it follows.
   ReuseRequest* request = requests_.Begin(stamp);
-  request->came_at = model_->now();
+  request->came_at = model_.now();
   request->prompt_blocks = std::max(newcomer.prompt_blocks, newcomer.depth + 1);
   request->settled = true;
   if (newcomer.parent != kNoBlock) {
@@ -254,9 +259,8 @@ bool ReusePolicy::Admits(const BlockTraits& newcomer, UseStamp stamp, const Vict
   MissedRun* run = request->RunAt(newcomer.depth);
   const bool waits = run != nullptr && groups_.IsStill(run->group, run->group_serial);
   const size_t age_bin = waits ? groups_.At(run->group).age_bin : 0;
-  const ReuseModel::Cell cell = model_->CellOf(FeaturesOf(*request, newcomer, run));
-  const bool admits =
-      model_->WorthOf(cell, age_bin) >= model_->WorthOf(victim.cell, victim.age_bin);
+  const ReuseModel::Cell cell = model_.CellOf(FeaturesOf(*request, newcomer, run));
+  const bool admits = model_.WorthOf(cell, age_bin) >= model_.WorthOf(victim.cell, victim.age_bin);
   if (!admits && run != nullptr) run->declined_key = newcomer.key;
   return admits;
 }
@@ -349,7 +353,7 @@ std::optional<EvictionPolicy::Victim> ReusePolicy::NextVictim() {
 
 uint64_t ReusePolicy::MemoryBytes() const {
   return blocks_.capacity() * sizeof(Block) + groups_.MemoryBytes() + requests_.MemoryBytes() +
-         model_->MemoryBytes();
+         model_.MemoryBytes();
 }
 
 }  // namespace cairn::node

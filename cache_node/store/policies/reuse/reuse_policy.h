@@ -6,7 +6,8 @@
 // the last request brought, how long ago the turn before was; blocks that one request touched alike
 // are ranked as one (reuse_groups.h). Orphans go before all, then lower priorities.
 //
-// What is learnt and the clock are shared by all classes of a factory. Not thread-safe. A call is
+// Each class learns and counts requests for itself; a new one begins with a little of what all of
+// its factory learnt. Not thread-safe. A call is
 // O(1) but for the order of ranks, O(log n) a group. Memory: 32 bytes a block of the class at its
 // fullest, about 150 a group, of which at most ReuseGroups::kGhostsMax hold no block, and about 300
 // for each of the last ReuseRequests::kKept requests.
@@ -26,8 +27,8 @@ namespace cairn::node {
 
 class ReusePolicy final : public EvictionPolicy {
  public:
-  // `model` outlives it, by a share: a class may outlive the factory's wish for it.
-  explicit ReusePolicy(std::shared_ptr<ReuseModel> model);
+  // `all`: what its own model begins with and teaches.
+  explicit ReusePolicy(std::shared_ptr<ReuseModel> all);
 
   absl::string_view name() const override { return "reuse"; }
   void Missed(const BlockTraits& block, UseStamp stamp) override;
@@ -73,7 +74,7 @@ class ReusePolicy final : public EvictionPolicy {
   GroupId MakeGroup(ReuseRequest* request, const ReuseFeatures& features, uint8_t priority,
                     bool orphaned);
 
-  const std::shared_ptr<ReuseModel> model_;
+  ReuseModel model_;
   ReuseGroups groups_;
   ReuseRequests requests_;
   std::vector<Block> blocks_;  // By handle.
@@ -86,14 +87,14 @@ class ReusePolicy final : public EvictionPolicy {
 
 class ReusePolicyFactory final : public EvictionPolicyFactory {
  public:
-  ReusePolicyFactory() : model_(std::make_shared<ReuseModel>()) {}
+  ReusePolicyFactory() : all_(std::make_shared<ReuseModel>()) {}
   std::unique_ptr<EvictionPolicy> Make() const override {
-    return std::make_unique<ReusePolicy>(model_);
+    return std::make_unique<ReusePolicy>(all_);
   }
 
  private:
   // Shared with the policies: in a store's end, who goes first is not theirs to know.
-  const std::shared_ptr<ReuseModel> model_;
+  const std::shared_ptr<ReuseModel> all_;
 };
 
 }  // namespace cairn::node

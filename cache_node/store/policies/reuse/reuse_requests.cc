@@ -11,6 +11,15 @@ MissedRun* ReuseRequest::RunAt(uint32_t depth) {
   return nullptr;
 }
 
+void ReuseRequest::AddGroup(const Made& made) {
+  if (groups.size() < kGroupsMax) {
+    groups.push_back(made);
+    return;
+  }
+  groups[next_group] = made;
+  next_group = (next_group + 1) % kGroupsMax;
+}
+
 ReuseRequest* ReuseRequests::Find(UseStamp stamp) {
   if (stamp == last_stamp_ && last_found_ != 0) return BySerial(last_found_);
   const auto it = by_stamp_.find(stamp);

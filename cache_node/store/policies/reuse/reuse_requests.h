@@ -53,8 +53,16 @@ struct ReuseRequest {
     uint64_t serial = 0;
   };
   std::vector<Made> groups;  // That hold what it touched, or brings.
+  size_t next_group = 0;     // Where the next one goes, once there are kGroupsMax.
+
+  // So many of each, whatever a caller asks for: it has them searched and kept for long. Real
+  // prompts have few: what was asked for more often comes first.
+  static constexpr size_t kRunsMax = 32;
+  static constexpr size_t kGroupsMax = 64;
 
   MissedRun* RunAt(uint32_t depth);
+  // The oldest made of kGroupsMax is forgotten: its blocks that are still to come get one anew.
+  void AddGroup(const Made& made);
 };
 
 class ReuseRequests {

@@ -242,5 +242,61 @@ TEST(ReusePolicyTest, ClassesOfOneFactoryLearnFromEachOther) {
   EXPECT_GT(found, found_alone);
 }
 
+// One tenant's conversations beside another that asks far more often, to teach that what they do is
+// worth nothing: its prompts of one kind come back at once, its conversations never do.
+TEST(ReusePolicyTest, WhatOneTenantTeachesHardlyMovesWhatAnotherFinds) {
+  const ReusePolicyFactory factory;
+  SmallCache beside(factory.Make(), 400);
+  SmallCache other(factory.Make(), 400);
+  SmallCache alone = Reuse(400);
+  SmallCache by_lru = Lru(400);
+  Traffic traffic(40, 8);
+  size_t found_beside = 0;
+  size_t found_alone = 0;
+  size_t found_by_lru = 0;
+  uint64_t number = 9'000'000;
+  const auto teach = [&other, &number] {
+    // Continued at once, and never again.
+    ++number;
+    for (size_t turn = 0; turn < 4; ++turn) other.Ask(MakePrompt(number, 4 + 2 * turn));
+    // Asked for once, and again when many requests have passed.
+    other.Ask(MakePrompt(10'000'000 + number, 12));
+    other.Ask(MakePrompt(10'000'000 + number - 30, 12));
+  };
+  for (int before = 0; before < 5000; ++before) teach();
+  for (int request = 0; request < 6000; ++request) {
+    for (int more = 0; more < 10; ++more) teach();
+    const Prompt prompt = traffic.Next();
+    found_beside += beside.Ask(prompt);
+    found_alone += alone.Ask(prompt);
+    found_by_lru += by_lru.Ask(prompt);
+  }
+  EXPECT_GT(found_beside, found_alone - found_alone / 20) << found_by_lru << " by age alone";
+}
+
+TEST(ReusePolicyTest, TrafficThatChangesIsLearntSoon) {
+  SmallCache reuse = Reuse(400);
+  SmallCache lru = Lru(400);
+  Traffic before(40, 8);
+  for (int request = 0; request < 5000; ++request) {
+    const Prompt prompt = before.Next();
+    reuse.Ask(prompt);
+    lru.Ask(prompt);
+  }
+  // Nothing ever returns, and then a few prompts do all the time.
+  for (uint64_t request = 0; request < 5000; ++request) {
+    reuse.Ask(MakePrompt(20'000'000 + request, 12));
+    lru.Ask(MakePrompt(20'000'000 + request, 12));
+  }
+  size_t found = 0;
+  size_t found_by_lru = 0;
+  for (uint64_t request = 0; request < 2000; ++request) {
+    const Prompt hot = MakePrompt(30'000'000 + request * 7 % 20, 12);
+    found += reuse.Ask(hot);
+    found_by_lru += lru.Ask(hot);
+  }
+  EXPECT_GE(found + found_by_lru / 50, found_by_lru);
+}
+
 }  // namespace
 }  // namespace cairn::node
