@@ -74,7 +74,9 @@ class EvictionPolicy {
   struct Victim {
     BlockHandle block = 0;
     bool orphaned = false;
-    UseStamp stamp = 0;  // Of its last use: classes are compared by it.
+    // Of the last use of the block of the class that was used least recently, or nearly: classes
+    // are compared by it, so one whose newest block goes first is not the newer for it.
+    UseStamp stamp = 0;
   };
 
   virtual ~EvictionPolicy() = default;

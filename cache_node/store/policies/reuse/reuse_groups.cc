@@ -39,6 +39,8 @@ GroupId ReuseGroups::MakeBeside(GroupId group) {
   List& list = by_age_[like.age_bin];
   (like.age_after != kNoGroup ? groups_[like.age_after].age_before : list.last) = id;
   like.age_after = id;
+  made.in_use_order = false;
+  if (like.in_use_order) PutInUseOrder(id, group);
   return id;
 }
 
@@ -50,6 +52,7 @@ void ReuseGroups::Drop(GroupId id) {
   ReuseGroup& group = At(id);
   CAIRN_CHECK(group.blocks == 0 && group.may_go == kNoBlock);
   if (group.ghost) NoLongerGhost(id);
+  if (group.in_use_order) TakeFromUseOrder(id);
   TakeFromRanks(id);
   TakeFromAge(id);
   group.alive = false;
@@ -139,6 +142,41 @@ size_t ReuseGroups::Level::FirstFilled() const {
   }
   CAIRN_CHECK(false);
   return 0;
+}
+
+void ReuseGroups::AddBlock(GroupId id) {
+  ReuseGroup& group = At(id);
+  ++group.blocks;
+  if (!group.in_use_order) PutInUseOrder(id, by_use_.last);
+}
+
+void ReuseGroups::TakeBlock(GroupId id) {
+  ReuseGroup& group = At(id);
+  CAIRN_CHECK(group.blocks > 0 && group.in_use_order);
+  if (--group.blocks == 0) TakeFromUseOrder(id);
+}
+
+std::optional<UseStamp> ReuseGroups::OldestStamp() const {
+  if (by_use_.first == kNoGroup) return std::nullopt;
+  return groups_[by_use_.first].stamp;
+}
+
+void ReuseGroups::PutInUseOrder(GroupId id, GroupId after) {
+  ReuseGroup& group = groups_[id];
+  group.use_before = after;
+  group.use_after = after != kNoGroup ? groups_[after].use_after : by_use_.first;
+  (group.use_before != kNoGroup ? groups_[group.use_before].use_after : by_use_.first) = id;
+  (group.use_after != kNoGroup ? groups_[group.use_after].use_before : by_use_.last) = id;
+  group.in_use_order = true;
+}
+
+void ReuseGroups::TakeFromUseOrder(GroupId id) {
+  ReuseGroup& group = groups_[id];
+  (group.use_before != kNoGroup ? groups_[group.use_before].use_after : by_use_.first) =
+      group.use_after;
+  (group.use_after != kNoGroup ? groups_[group.use_after].use_before : by_use_.last) =
+      group.use_before;
+  group.in_use_order = false;
 }
 
 void ReuseGroups::Rank(GroupId id) {

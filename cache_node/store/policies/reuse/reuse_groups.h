@@ -54,6 +54,8 @@ struct ReuseGroup {
   uint64_t hit_counted = 0;  // Serial of the last request whose hit was counted.
   uint64_t away_key = 0;     // Of the first block that is away.
   UseStamp stamp = 0;
+  GroupId use_before = kNoGroup, use_after = kNoGroup;
+  bool in_use_order = false;
 };
 
 class ReuseGroups {
@@ -87,6 +89,12 @@ class ReuseGroups {
   // Who is first to go.
   std::optional<GroupId> First() const;
 
+  // A block of it came, or left.
+  void AddBlock(GroupId group);
+  void TakeBlock(GroupId group);
+  // Of the group with blocks that was used least recently (nearly: by when its first block came).
+  std::optional<UseStamp> OldestStamp() const;
+
   // No block of it is there, some are away.
   void BecomeGhost(GroupId group);
   void NoLongerGhost(GroupId group);
@@ -119,6 +127,9 @@ class ReuseGroups {
   void AppendInOrder(GroupId group, List* list);
   void TakeFromOrder(GroupId group, List* list);
   void TakeFromRanks(GroupId group);
+  // Behind `after`, or as the last.
+  void PutInUseOrder(GroupId group, GroupId after);
+  void TakeFromUseOrder(GroupId group);
   size_t OlderBin(ReuseModel::Cell cell, size_t bin, uint64_t age);
   void RankSomeAnew();
   size_t GhostsMax() const;
@@ -129,6 +140,7 @@ class ReuseGroups {
   uint64_t next_serial_ = 1;
   std::array<List, kReuseAgeBins> by_age_;
   absl::btree_map<uint16_t, std::unique_ptr<Level>> levels_;  // Empty: the only one.
+  List by_use_;                                               // Those with blocks.
   List ghosts_;
   absl::flat_hash_map<uint64_t, GroupId> ghost_keys_;
   size_t cursor_ = 0;  // Of RankSomeAnew.

@@ -50,7 +50,7 @@ void ReusePolicy::Hold(BlockHandle block, GroupId id) {
   ReuseGroup& group = groups_.At(id);
   if (group.ghost) groups_.NoLongerGhost(id);
   state.group = id;
-  ++group.blocks;
+  groups_.AddBlock(id);
   if (state.may_go) {
     LinkMayGo(block);
     groups_.Rank(id);
@@ -64,8 +64,7 @@ void ReusePolicy::Release(BlockHandle block) {
     UnlinkMayGo(block);
     if (group.may_go == kNoBlock) groups_.Rank(state.group);
   }
-  CAIRN_CHECK(group.blocks > 0);
-  --group.blocks;
+  groups_.TakeBlock(state.group);
 }
 
 ReuseRequest* ReusePolicy::BeginRequest(UseStamp stamp) {
@@ -348,7 +347,9 @@ std::optional<EvictionPolicy::Victim> ReusePolicy::NextVictim() {
   if (!first.has_value()) return std::nullopt;
   const ReuseGroup& group = groups_.At(*first);
   CAIRN_CHECK(group.may_go != kNoBlock);
-  return Victim{.block = group.may_go, .orphaned = group.orphaned, .stamp = group.stamp};
+  const std::optional<UseStamp> oldest = groups_.OldestStamp();
+  CAIRN_CHECK(oldest.has_value());
+  return Victim{.block = group.may_go, .orphaned = group.orphaned, .stamp = *oldest};
 }
 
 uint64_t ReusePolicy::MemoryBytes() const {

@@ -212,6 +212,25 @@ TEST(ReusePolicyTest, AReserveWithoutALookupBeforeItIsClassedToo) {
   EXPECT_EQ(policy->NextVictim()->stamp, 2u);
 }
 
+TEST(ReusePolicyTest, AClassIsAsOldAsItsLeastRecentlyUsedBlockWhoeverGoesFirst) {
+  const std::unique_ptr<EvictionPolicy> policy = ReusePolicyFactory().Make();
+  for (BlockHandle block = 0; block < 4; ++block) {
+    // The newest is of the lowest priority: it goes first.
+    const auto priority = static_cast<uint8_t>(50 - block);
+    policy->Inserted(block, {.key = 10 + block, .priority = priority, .prompt_blocks = 1},
+                     100 + block);
+    policy->MayGo(block);
+  }
+  EXPECT_EQ(policy->NextVictim()->block, 3u);
+  EXPECT_EQ(policy->NextVictim()->stamp, 100u);
+  policy->Used(0, 200);
+  EXPECT_EQ(policy->NextVictim()->stamp, 101u);
+  policy->PriorityChanged(1, 90);
+  EXPECT_EQ(policy->NextVictim()->stamp, 101u) << "it is no newer for its priority";
+  policy->Removed(1);
+  EXPECT_EQ(policy->NextVictim()->stamp, 102u);
+}
+
 TEST(ReusePolicyTest, ALowerPriorityIsDeclinedAndAHigherOneAdmittedWhateverTheirWorth) {
   const std::unique_ptr<EvictionPolicy> policy = ReusePolicyFactory().Make();
   policy->Inserted(0, {.key = 1, .priority = 50, .prompt_blocks = 1}, 1);
