@@ -11,7 +11,7 @@ constexpr uint64_t kRequests = 500;
 class LruReplayTest : public ClusterTest {};
 
 TEST_F(LruReplayTest, OneNodeAndOneWorkerHitWhatAnLruHits) {
-  ASSERT_NO_FATAL_FAILURE(AddNodes(1, {"--host-memory=1MiB"}));
+  ASSERT_NO_FATAL_FAILURE(AddNodes(1, {"--host-memory=1MiB", "--eviction-policy=lru"}));
   replay::ReplayOptions options = SmallBlocks();
   options.workers = 1;
   replay::ReplayTarget target = Target();
