@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -21,24 +22,31 @@ class EdgesTest : public testing::TestWithParam<CpuPath> {};
 INSTANTIATE_TEST_SUITE_P(Paths, EdgesTest, testing::ValuesIn(AvailablePaths()),
                          [](const auto& info) { return std::string(NameOf(info.param)); });
 
-// Sets every row and scale of tokens [begin, end of its page) of sequence 0 to a poison.
-void Poison(AttentionCase* a_case, uint64_t begin, float poison) {
+// Sets every row and scale of tokens [begin, end of its page) of sequence 0 to a poison: scales to
+// that number, rows by `fill`. Keys and values are of one size.
+void Poison(AttentionCase* a_case, uint64_t begin, float poison,
+            const std::function<void(std::byte* row)>& fill) {
   PagedKv& kv = a_case->kv();
   const KvShape& shape = kv.shape();
   const uint64_t end = (begin / shape.page_tokens + 1) * shape.page_tokens;
-  const uint16_t code = Bfloat16OfFloat(poison);
   for (uint32_t head = 0; head < shape.kv_heads; ++head) {
     for (uint64_t token = begin; token < end; ++token) {
-      for (uint32_t d = 0; d < shape.key_dim; ++d) {
-        std::memcpy(kv.KeyRow(token, head) + d * 2, &code, 2);
-        std::memcpy(kv.ValueRow(token, head) + d * 2, &code, 2);
-      }
+      fill(kv.KeyRow(token, head));
+      fill(kv.ValueRow(token, head));
       std::byte* const at = kv.SegmentOfPage(kv.table()[token / shape.page_tokens], 0);
       const uint64_t row = uint64_t{head} * shape.page_tokens + token % shape.page_tokens;
       std::memcpy(at + kv.segment().key_scales + row * 4, &poison, 4);
       std::memcpy(at + kv.segment().value_scales + row * 4, &poison, 4);
     }
   }
+}
+
+void PoisonBfloat16(AttentionCase* a_case, uint64_t begin, float poison) {
+  const uint16_t code = Bfloat16OfFloat(poison);
+  const uint32_t dim = a_case->kv().shape().key_dim;
+  Poison(a_case, begin, poison, [code, dim](std::byte* row) {
+    for (uint32_t d = 0; d < dim; ++d) std::memcpy(row + d * 2, &code, 2);
+  });
 }
 
 TEST_P(EdgesTest, UnusedTailSlotsDoNotMatter) {
@@ -51,7 +59,29 @@ TEST_P(EdgesTest, UnusedTailSlotsDoNotMatter) {
     AttentionCase a_case(options);
     const AttentionResult clean = a_case.Run(GetParam());
     for (float poison : {std::numeric_limits<float>::quiet_NaN(), 1e3f, INFINITY}) {
-      Poison(&a_case, tokens, poison);
+      PoisonBfloat16(&a_case, tokens, poison);
+      ExpectIdentical(a_case.Run(GetParam()), clean);
+    }
+  }
+}
+
+// Codes of all ones are NaN in each float format, of 0x7f large numbers or NaN.
+TEST_P(EdgesTest, UnusedTailSlotsDoNotMatterInAnyDtype) {
+  constexpr uint64_t kTokens = 21;
+  for (const KvDtype dtype : {KvDtype::kFloat16, KvDtype::kBfloat16, KvDtype::kFloat32,
+                              KvDtype::kFloat8E4m3fn, KvDtype::kInt8, KvDtype::kInt4}) {
+    SCOPED_TRACE(NameOf(dtype));
+    CaseOptions options;
+    options.shape = ShapeOf(dtype, 2, 16, 64);
+    options.shape.scales = KvScales::kPerTokenAndHead;
+    options.query_heads = 8;
+    options.sequences = {OneQuery(kTokens)};
+    AttentionCase a_case(options);
+    const AttentionResult clean = a_case.Run(GetParam());
+    const KvShape& shape = a_case.kv().shape();
+    for (const int code : {0xff, 0x7f}) {
+      Poison(&a_case, kTokens, std::numeric_limits<float>::quiet_NaN(),
+             [&](std::byte* row) { std::memset(row, code, RowBytes(dtype, shape.key_dim)); });
       ExpectIdentical(a_case.Run(GetParam()), clean);
     }
   }
