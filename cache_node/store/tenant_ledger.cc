@@ -120,58 +120,49 @@ void TenantLedger::GiveBack(TenantIndex tenant, uint64_t bytes) {
   total_.charged_bytes -= bytes;
 }
 
-bool TenantLedger::TryLease(TenantIndex tenant, uint64_t bytes) {
-  Account& account = AccountOf(tenant);
-  Usage& usage = account.usage;
-  CAIRN_CHECK(total_.leased_bytes <= budgets_.leased_bytes_max);
-  if (!Fits(total_.leased_bytes, bytes, budgets_.leased_bytes_max)) return false;
-  if (!Fits(usage.leased_bytes, bytes, account.quota.leased_bytes_max)) return false;
-  usage.leased_bytes += bytes;
-  total_.leased_bytes += bytes;
+bool TenantLedger::TryCount(TenantIndex tenant, uint64_t Usage::*what, uint64_t tenant_max,
+                            uint64_t all_max, uint64_t bytes) {
+  Usage& usage = AccountOf(tenant).usage;
+  CAIRN_CHECK(total_.*what <= all_max);
+  if (!Fits(total_.*what, bytes, all_max) || !Fits(usage.*what, bytes, tenant_max)) return false;
+  usage.*what += bytes;
+  total_.*what += bytes;
   return true;
+}
+
+void TenantLedger::EndCount(TenantIndex tenant, uint64_t Usage::*what, absl::string_view name,
+                            uint64_t bytes) {
+  Usage& usage = AccountOf(tenant).usage;
+  CAIRN_CHECK_MSG(usage.*what >= bytes && total_.*what >= bytes, name);
+  usage.*what -= bytes;
+  total_.*what -= bytes;
+}
+
+bool TenantLedger::TryLease(TenantIndex tenant, uint64_t bytes) {
+  return TryCount(tenant, &Usage::leased_bytes, AccountOf(tenant).quota.leased_bytes_max,
+                  budgets_.leased_bytes_max, bytes);
 }
 
 void TenantLedger::EndLease(TenantIndex tenant, uint64_t bytes) {
-  Usage& usage = AccountOf(tenant).usage;
-  CAIRN_CHECK(usage.leased_bytes >= bytes && total_.leased_bytes >= bytes);
-  usage.leased_bytes -= bytes;
-  total_.leased_bytes -= bytes;
+  EndCount(tenant, &Usage::leased_bytes, "leased_bytes", bytes);
 }
 
 bool TenantLedger::TryReserve(TenantIndex tenant, uint64_t bytes) {
-  Account& account = AccountOf(tenant);
-  Usage& usage = account.usage;
-  CAIRN_CHECK(total_.reserved_bytes <= budgets_.reserved_bytes_max);
-  if (!Fits(total_.reserved_bytes, bytes, budgets_.reserved_bytes_max)) return false;
-  if (!Fits(usage.reserved_bytes, bytes, account.quota.reserved_bytes_max)) return false;
-  usage.reserved_bytes += bytes;
-  total_.reserved_bytes += bytes;
-  return true;
+  return TryCount(tenant, &Usage::reserved_bytes, AccountOf(tenant).quota.reserved_bytes_max,
+                  budgets_.reserved_bytes_max, bytes);
 }
 
 void TenantLedger::EndReserve(TenantIndex tenant, uint64_t bytes) {
-  Usage& usage = AccountOf(tenant).usage;
-  CAIRN_CHECK(usage.reserved_bytes >= bytes && total_.reserved_bytes >= bytes);
-  usage.reserved_bytes -= bytes;
-  total_.reserved_bytes -= bytes;
+  EndCount(tenant, &Usage::reserved_bytes, "reserved_bytes", bytes);
 }
 
 bool TenantLedger::TryStay(TenantIndex tenant, uint64_t bytes) {
-  Account& account = AccountOf(tenant);
-  Usage& usage = account.usage;
-  CAIRN_CHECK(total_.stays_bytes <= budgets_.stays_bytes_max);
-  if (!Fits(total_.stays_bytes, bytes, budgets_.stays_bytes_max)) return false;
-  if (!Fits(usage.stays_bytes, bytes, StaysMaxOf(account.quota))) return false;
-  usage.stays_bytes += bytes;
-  total_.stays_bytes += bytes;
-  return true;
+  return TryCount(tenant, &Usage::stays_bytes, StaysMaxOf(AccountOf(tenant).quota),
+                  budgets_.stays_bytes_max, bytes);
 }
 
 void TenantLedger::EndStay(TenantIndex tenant, uint64_t bytes) {
-  Usage& usage = AccountOf(tenant).usage;
-  CAIRN_CHECK(usage.stays_bytes >= bytes && total_.stays_bytes >= bytes);
-  usage.stays_bytes -= bytes;
-  total_.stays_bytes -= bytes;
+  EndCount(tenant, &Usage::stays_bytes, "stays_bytes", bytes);
 }
 
 TenantLedger::Usage TenantLedger::UsageOf(TenantIndex tenant) const {

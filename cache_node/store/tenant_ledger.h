@@ -114,6 +114,10 @@ class TenantLedger {
   Account& AccountOf(TenantIndex tenant);
   const Account& AccountOf(TenantIndex tenant) const;
   void GiveBack(TenantIndex tenant, uint64_t bytes);
+  bool TryCount(TenantIndex tenant, uint64_t Usage::*what, uint64_t tenant_max, uint64_t all_max,
+                uint64_t bytes);
+  // `name`: of what is counted, for the message of a bug.
+  void EndCount(TenantIndex tenant, uint64_t Usage::*what, absl::string_view name, uint64_t bytes);
 
   const Budgets budgets_;
   TenantQuotas quotas_;

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/random_source.h"
@@ -79,12 +81,13 @@ class CoreLoad {
   }
 
   // Snapshots of one holder's shards, again and again at a steady rate until `stop`.
-  void Ingest(router::HolderIndex holder, const std::atomic<bool>& stop,
+  void Ingest(router::HolderIndex holder, const absl::Notification& stop,
               std::atomic<uint64_t>* records) {
     uint64_t number = uint64_t{1} << 40;
     const double ns_per_batch = 1e9 * kFeeds * kBatchRecords / kRecordsPerSecond;
     auto due = static_cast<double>(NowNs());
-    for (uint32_t shard = 0; !stop.load(); shard = (shard + 1) % kShards, due += ns_per_batch) {
+    for (uint32_t shard = 0; !stop.HasBeenNotified();
+         shard = (shard + 1) % kShards, due += ns_per_batch) {
       v1::WatchBlocksResponse message = BenchBatch();
       message.mutable_batch()->set_replaces(true);
       while (message.batch().tier_masks().size() < kBatchRecords) {
@@ -94,7 +97,7 @@ class CoreLoad {
         message.mutable_batch()->mutable_tier_masks()->push_back(static_cast<char>(kBenchTier));
       }
       const auto early_ns = static_cast<int64_t>(due) - NowNs();
-      if (early_ns > 0) absl::SleepFor(absl::Nanoseconds(early_ns));
+      if (stop.WaitForNotificationWithTimeout(absl::Nanoseconds(early_ns))) return;
       SendBatch(holder, shard, &message);
       records->fetch_add(kBatchRecords);
     }
@@ -147,7 +150,7 @@ absl::Status AddIndexContention(const IndexWorkload& workload, JsonReport* repor
   if (absl::Status status = load.Start(); !status.ok()) return status;
   std::vector<uint32_t> alone;
   std::vector<uint32_t> beside;
-  std::atomic<bool> stop{false};
+  absl::Notification stop;
   std::atomic<uint64_t> records{0};
   double seconds = 0;
   std::thread lookups([&] {
@@ -169,7 +172,7 @@ absl::Status AddIndexContention(const IndexWorkload& workload, JsonReport* repor
     seconds = static_cast<double>(NowNs() - began) / 1e9;
     report->Add("ingested_beside_lookups_per_second",
                 static_cast<double>(records.load() - records_before) / seconds);
-    stop.store(true);
+    stop.Notify();
     for (std::thread& feed : feeds) feed.join();
   });
   lookups.join();

@@ -7,10 +7,10 @@
 // are ranked as one (reuse_groups.h). Orphans go before all, then lower priorities.
 //
 // Each class learns and counts requests for itself; a new one begins with a little of what all of
-// its factory learnt. Not thread-safe. A call is
-// O(1) but for the order of ranks, O(log n) a group. Memory: 32 bytes a block of the class at its
-// fullest, about 150 a group, of which at most ReuseGroups::kGhostsMax hold no block, and about 300
-// for each of the last ReuseRequests::kKept requests.
+// its factory learnt. Not thread-safe. A call is O(1) but for the order of ranks, O(log n) a group.
+// Memory: 32 bytes a block of the class at its fullest, about 150 a group, of which as many hold no
+// block as ReuseGroups::kGhostsMax says, and about 300 for each of the last ReuseRequests::kKept
+// requests.
 #pragma once
 
 #include <cstdint>
