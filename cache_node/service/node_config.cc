@@ -7,6 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "cache_node/service/memory_terms.h"
 #include "cache_node/store/feed_hub.h"
+#include "common/rpc/field_status.h"
+#include "common/rpc/labels.h"
 #include "common/server/allocator.h"
 #include "common/server/config_errors.h"
 #include "common/server/memory_limit.h"
@@ -24,6 +26,8 @@ void CheckNames(const NodeConfig& config, ConfigErrors& errors) {
                absl::StrCat("at most ", kNameBytesMax, " bytes"));
   errors.Check(config.worker_address.size() <= kNameBytesMax, "worker-address",
                config.worker_address, absl::StrCat("at most ", kNameBytesMax, " bytes"));
+  errors.CheckRange("worker-kv-tokens", config.worker_kv_tokens, int64_t{0}, int64_t{1} << 40);
+  errors.Add(InField("--labels", LabelsFromText(config.labels).status()));
   for (const std::string& address : config.advertise) {
     errors.Check(!address.empty() && address.size() <= kNameBytesMax &&
                      address.find(':') != std::string::npos,

@@ -28,6 +28,8 @@ struct NodeConfig {
 
   std::string node_id;
   std::string worker_address;
+  int64_t worker_kv_tokens = 0;        // That its own memory holds; 0: not known.
+  std::vector<std::string> labels;     // key=value, for requests to choose by.
   std::vector<std::string> advertise;  // Empty: as it listens.
 
   // Memory. The limit 0 takes the machine's (MemoryLimitOf).

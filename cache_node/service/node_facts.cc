@@ -59,6 +59,8 @@ void NodeFacts::FillInfo(v1::NodeInfo* info) const {
   info->set_drain_state(drain_state());
   info->add_tiers(v1::TIER_HOST);
   info->set_shards(identity_.shards);
+  info->set_worker_kv_tokens(identity_.worker_kv_tokens);
+  LabelsToProto(identity_.labels, info->mutable_labels());
   if (disk_ != nullptr) {
     info->add_tiers(v1::TIER_DISK);
     FillDisk(info->mutable_disk());

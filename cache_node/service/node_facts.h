@@ -14,6 +14,7 @@
 #include "cairn/v1/cache_node.pb.h"
 #include "cairn/v1/feed.pb.h"
 #include "common/base/bytes16.h"
+#include "common/rpc/labels.h"
 
 namespace cairn::node {
 
@@ -24,6 +25,8 @@ class NodeFacts {
     Incarnation incarnation;
     std::string worker_address;
     uint32_t shards = 0;
+    uint64_t worker_kv_tokens = 0;  // 0: not known.
+    std::vector<Label> labels = {};
   };
   struct Memory {
     std::vector<v1::MemoryTerm> terms;

@@ -18,6 +18,10 @@ ABSL_FLAG(std::string, metrics_listen, "127.0.0.1:7071",
           "Address of /metrics over HTTP; empty serves none.");
 ABSL_FLAG(std::string, node_id, "", "Name of this node, unique in the fleet. Required.");
 ABSL_FLAG(std::string, worker_address, "", "Address of the model worker beside this node.");
+ABSL_FLAG(int64_t, worker_kv_tokens, 0,
+          "KV tokens that the worker's own memory holds, for routers; 0: not known.");
+ABSL_FLAG(std::vector<std::string>, labels, {},
+          "Labels that requests can choose by at routers: key=value, comma-separated, at most 16.");
 ABSL_FLAG(std::vector<std::string>, advertise, {},
           "Addresses at which clients reach this node; empty: as it listens.");
 
@@ -118,6 +122,8 @@ NodeConfig ConfigFromFlags() {
   config.quota_file = absl::GetFlag(FLAGS_quota_file);
   config.public_prefix_file = absl::GetFlag(FLAGS_public_prefix_file);
   config.worker_address = absl::GetFlag(FLAGS_worker_address);
+  config.worker_kv_tokens = absl::GetFlag(FLAGS_worker_kv_tokens);
+  config.labels = absl::GetFlag(FLAGS_labels);
   config.advertise = absl::GetFlag(FLAGS_advertise);
   config.memory_limit = absl::GetFlag(FLAGS_memory_limit);
   config.host_memory = absl::GetFlag(FLAGS_host_memory);

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "cairn/v1/block.pb.h"
 #include "cairn/v1/router.pb.h"
 #include "common/base/bytes16.h"
+#include "common/rpc/labels.h"
 
 namespace cairn {
 
@@ -33,6 +35,15 @@ struct RouteOptions {
   bool by_tokens = false;
   // Name of the router's policy that ranks for this prompt; empty: the router's own.
   std::string policy = {};
+  // That the prompts of one conversation share; empty: none. Bounds of these: route_limits.h.
+  std::string session_id = {};
+  std::vector<Label> required_labels = {};
+  // Seconds by which a replica without the label stands as if its queue were longer.
+  std::vector<std::pair<Label, double>> preferred_labels = {};
+  // Workers that are not to be answered.
+  std::vector<std::string> excluded_workers = {};
+  // Until the first token, sent in whole ms; zero: whenever.
+  absl::Duration deadline = absl::ZeroDuration();
   // Zero takes the client's timeout.
   absl::Duration timeout = absl::ZeroDuration();
 };
@@ -55,10 +66,14 @@ struct RoutedReplica {
   // How many more another node has, where the worker can read from there, and its id.
   uint64_t remote_tokens = 0;
   std::string remote_node_id;
-  // By the router's policy.
-  double cost_seconds = 0;
+  // By the router's policy, in RouteAnswer::score_unit: less is better.
+  double score = 0;
   double queued_seconds = 0;
   v1::RouteReason reason = v1::ROUTE_REASON_UNSPECIFIED;
+  // What its place was made of.
+  v1::RouteTerms terms;
+  // Of its node.
+  v1::HolderState holder_state = v1::HOLDER_STATE_UNSPECIFIED;
 
   uint64_t MatchedTokens() const {
     uint64_t tokens = 0;
@@ -73,6 +88,11 @@ struct RouteAnswer {
   RouteBooking booking;
   // Ranked by load alone: no holder lives, or none knows the namespace.
   bool degraded = false;
+  // No replica is expected to make the deadline.
+  bool deadline_at_risk = false;
+  // That ranked, and what its scores are in.
+  std::string policy;
+  std::string score_unit;
 };
 
 struct HolderPrefix {
@@ -123,6 +143,10 @@ struct ReplicaEntry {
   double stale_share = 0;
   // Another node that says its id or names its worker; empty when there is none.
   std::string conflict;
+  // Of its node.
+  std::vector<Label> labels;
+  // KV tokens that its own memory holds; 0: not known.
+  uint64_t kv_tokens_max = 0;
 };
 
 // A followed address, whatever stands there.

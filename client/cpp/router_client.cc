@@ -2,12 +2,15 @@
 
 #include <grpcpp/create_channel.h>
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/rpc/field_status.h"
 #include "common/rpc/id_conversion.h"
+#include "common/rpc/labels.h"
 #include "common/rpc/prompt_conversion.h"
 #include "common/rpc/status_mapping.h"
 #include "common/rpc/target.h"
@@ -30,6 +33,23 @@ v1::Prompt PromptMessage(const Prompt& prompt, bool by_tokens) {
   return message;
 }
 
+void SetWishes(const RouteOptions& options, v1::RouteRequest* request) {
+  request->set_session_id(options.session_id);
+  LabelsToProto(options.required_labels, request->mutable_required_labels());
+  for (const auto& [label, seconds] : options.preferred_labels) {
+    v1::PreferredLabel* preferred = request->add_preferred_labels();
+    preferred->mutable_label()->set_key(label.key);
+    preferred->mutable_label()->set_value(label.value);
+    preferred->set_seconds(seconds);
+  }
+  request->mutable_excluded_workers()->Add(options.excluded_workers.begin(),
+                                           options.excluded_workers.end());
+  // One that has begun is none that is not there.
+  const int64_t ms = absl::ToInt64Milliseconds(absl::Ceil(options.deadline, absl::Milliseconds(1)));
+  request->set_deadline_ms(
+      static_cast<uint32_t>(std::clamp<int64_t>(ms, 0, std::numeric_limits<uint32_t>::max())));
+}
+
 std::vector<TierTokensMatched> MatchedFromProto(
     const google::protobuf::RepeatedPtrField<v1::TierTokens>& tiers) {
   std::vector<TierTokensMatched> matched;
@@ -46,9 +66,11 @@ RoutedReplica ReplicaFromProto(const v1::RankedReplica& message) {
   replica.coming_tokens = message.coming_tokens();
   replica.remote_tokens = message.remote_tokens();
   replica.remote_node_id = message.remote_node_id();
-  replica.cost_seconds = message.cost_seconds();
+  replica.score = message.score();
   replica.queued_seconds = message.queued_seconds();
   replica.reason = message.reason();
+  replica.terms = message.terms();
+  replica.holder_state = message.holder_state();
   return replica;
 }
 
@@ -67,6 +89,9 @@ absl::StatusOr<RouteAnswer> AnswerFromProto(const v1::RouteResponse& response) {
   }
   answer.booking = {*booking, *incarnation};
   answer.degraded = response.degraded();
+  answer.deadline_at_risk = response.deadline_at_risk();
+  answer.policy = response.policy();
+  answer.score_unit = response.score_unit();
   return answer;
 }
 
@@ -99,6 +124,10 @@ ReplicaEntry EntryFromProto(const v1::ReplicaInfo& message) {
   entry.prefill_tokens_per_second = message.prefill_tokens_per_second();
   entry.stale_share = message.stale_share();
   entry.conflict = message.conflict();
+  for (const v1::Label& label : message.labels()) {
+    entry.labels.push_back({label.key(), label.value()});
+  }
+  entry.kv_tokens_max = message.kv_tokens_max();
   return entry;
 }
 
@@ -164,6 +193,7 @@ absl::StatusOr<RouteAnswer> RouterClient::Route(const NamespaceHandle& name_spac
                                                       : prompt.token_count());
   request.set_output_tokens(options.output_tokens);
   request.set_policy(options.policy);
+  SetWishes(options, &request);
   request.set_request_id(std::string(random_->New<RequestId>().view()));
   v1::RouteResponse response;
   const absl::Status status = Call(&v1::Router::Stub::Route, request, options.timeout, &response);

@@ -4,6 +4,7 @@
 // delays of seconds hardly show, records lost for good do. A value.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace cairn::router {
@@ -13,7 +14,8 @@ class Staleness {
   static constexpr double kDecay = 0.98;
   // The alarm: more than this share of recently predicted tokens was not delivered.
   static constexpr double kAlarmShare = 0.2;
-  // No alarm before so many tokens were predicted.
+  // No alarm before so many tokens were predicted, and as many that were delivered as predicted
+  // stand beside those seen where few were seen (CautiousShare).
   static constexpr uint64_t kPredictedTokensLeast = 65536;
 
   void Add(uint64_t predicted_tokens, uint64_t delivered_tokens) {
@@ -30,6 +32,11 @@ class Staleness {
   double RecentShare() const {
     if (recent_predicted_ <= 0) return 0;
     return (recent_predicted_ - recent_delivered_) / recent_predicted_;
+  }
+  // The same between 0 and 1, and near 0 before much was seen: one request says little.
+  double CautiousShare() const {
+    const double missing = std::max(0.0, recent_predicted_ - recent_delivered_);
+    return missing / (recent_predicted_ + static_cast<double>(kPredictedTokensLeast));
   }
   bool Alarm() const {
     return predicted_tokens_ >= kPredictedTokensLeast && RecentShare() > kAlarmShare;

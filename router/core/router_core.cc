@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/give_way.h"
+#include "common/rpc/field_status.h"
+#include "common/rpc/labels.h"
 
 namespace cairn::router {
 namespace {
@@ -62,7 +64,9 @@ RouterCore::RouterCore(const RouterOptions& options, HolderRegistry registry,
       blocks_(registry.holder_count(), options.slots_max, &partitions_),
       registry_(std::move(registry)),
       failed_once_(registry_.holder_count()),
+      new_since_(registry_.holder_count(), absl::InfinitePast()),
       ledger_(options.booking, random),
+      sessions_(options.sessions),
       answers_(options.answers_remembered_max, options.answers_remembered_for) {
   const FeedTargets targets = {&blocks_, &speculative_, &namespaces_, &partitions_};
   for (size_t holder = 0; holder < registry_.holder_count(); ++holder) {
@@ -99,15 +103,34 @@ void RouterCore::LetQueriesGoFirst() const {
 
 absl::Status RouterCore::TakeHello(HolderIndex holder, const v1::NodeInfo& hello, absl::Time now) {
   if (absl::Status status = HolderFeed::CheckHello(hello); !status.ok()) return status;
+  const absl::Status labels = LabelsFromProto(hello.labels()).status();
+  if (!labels.ok()) return InField("the feed's hello", labels);
   const auto lives = [this, now](HolderIndex other) {
     mutex_.AssertReaderHeld();
     return Lives(other, now);
   };
   absl::StatusOr<HolderRegistry::Claimed> claimed = registry_.Claim(holder, hello, lives);
   if (!claimed.ok()) return claimed.status();
+  NoteAge(holder, hello, claimed->displaced, now);
   if (claimed->displaced.has_value()) feeds_[*claimed->displaced]->Forget();
-  for (const ReplicaId removed : claimed->removed) ledger_.Forget(removed);
+  for (const ReplicaId removed : claimed->removed) {
+    ledger_.Forget(removed);
+    sessions_.Forget(removed);
+  }
   return absl::OkStatus();
+}
+
+// Before the hello is applied and the place that the node moved from is forgotten.
+void RouterCore::NoteAge(HolderIndex holder, const v1::NodeInfo& hello,
+                         std::optional<HolderIndex> moved_from, absl::Time now) {
+  const HolderIndex known_at = moved_from.value_or(holder);
+  const std::optional<v1::NodeInfo>& known = feeds_[known_at]->node();
+  const bool same_run = known.has_value() && known->incarnation() == hello.incarnation();
+  if (same_run) {
+    new_since_[holder] = new_since_[known_at];
+  } else {
+    new_since_[holder] = ready_ ? now : absl::InfinitePast();
+  }
 }
 
 void RouterCore::OnFeedBroken(HolderIndex holder) {
@@ -126,6 +149,10 @@ void RouterCore::Tick() {
   }
   speculative_.Expire(now);
   answers_.Expire(now);
+  sessions_.Expire(now);
+  for (const auto& [id, replica] : registry_.replicas()) {
+    if (!Serves(replica.holder, now)) sessions_.Free(id);
+  }
   blocks_.Sweep(kStripesPerTick);
   registry_.SettleWorkers([this, now](HolderIndex holder) {
     mutex_.AssertReaderHeld();
@@ -179,7 +206,11 @@ std::vector<ReplicaStatus> RouterCore::ListReplicas() const {
     if (const auto& node = feeds_[replica.holder]->node(); node.has_value()) {
       status.node_addresses.assign(node->addresses().begin(), node->addresses().end());
       status.incarnation = Incarnation::FromBytes(node->incarnation());
+      for (const v1::Label& label : node->labels()) {
+        status.labels.push_back({label.key(), label.value()});
+      }
     }
+    status.kv_tokens_max = KvTokensMaxOf(replica.holder);
     status.blocks = blocks_.BlocksOf(replica.holder);
     status.load = ledger_.LoadOf(id);
     status.prefill_tokens_per_second = ledger_.PrefillTokensPerSecond(id);
@@ -222,7 +253,8 @@ RouterCore::Counters RouterCore::counters() const {
           .delivered_tokens = staleness.delivered_tokens(),
           .stale_alarm = staleness.Alarm(),
           .index_slots = blocks_.slot_count(),
-          .speculative_marks = speculative_.mark_count()};
+          .speculative_marks = speculative_.mark_count(),
+          .sessions = sessions_.size()};
 }
 
 HolderState RouterCore::StateOf(HolderIndex holder) const {
@@ -230,6 +262,18 @@ HolderState RouterCore::StateOf(HolderIndex holder) const {
   absl::MutexLock lock(&mutex_);
   CAIRN_CHECK(holder < feeds_.size());
   return feeds_[holder]->StateAt(now);
+}
+
+bool RouterCore::Serves(HolderIndex holder, absl::Time now) const {
+  const HolderFeed& feed = *feeds_[holder];
+  return feed.StateAt(now) != HolderState::kOut &&
+         feed.node()->drain_state() != v1::DRAIN_STATE_DRAINING;
+}
+
+std::optional<uint64_t> RouterCore::KvTokensMaxOf(HolderIndex holder) const {
+  const std::optional<v1::NodeInfo>& node = feeds_[holder]->node();
+  if (node.has_value() && node->worker_kv_tokens() > 0) return node->worker_kv_tokens();
+  return options_.replica_kv_tokens;
 }
 
 bool RouterCore::Lives(HolderIndex holder, absl::Time now) const {

@@ -28,6 +28,7 @@
 #include "common/base/random_source.h"
 #include "router/booking/booking_ledger.h"
 #include "router/booking/request_memory.h"
+#include "router/booking/session_memory.h"
 #include "router/core/router_options.h"
 #include "router/core/router_types.h"
 #include "router/feed/holder_feed.h"
@@ -51,6 +52,7 @@ class RouterCore {
     bool stale_alarm = false;
     uint64_t index_slots = 0;
     uint64_t speculative_marks = 0;
+    uint64_t sessions = 0;
   };
 
   // `clock` and `random` outlive the core. INVALID_ARGUMENT names the option that is wrong.
@@ -68,8 +70,9 @@ class RouterCore {
   void Tick();
 
   // INVALID_ARGUMENT for a prompt shorter than its blocks, or a request id that was used for
-  // another request; UNAVAILABLE while no replica is known; RESOURCE_EXHAUSTED at the bound of
-  // bookings. A holder that is out is no error.
+  // another request; UNAVAILABLE while no replica is known, or where all are excluded;
+  // FAILED_PRECONDITION where none has the labels that are required; RESOURCE_EXHAUSTED at the
+  // bound of bookings. A holder that is out, and a deadline that cannot be made, are no errors.
   absl::StatusOr<RouteAnswer> Route(const RouteQuery& query);
   // What each holder was said to have; books nothing.
   LookupAnswer LookupPrefix(absl::string_view tenant, const Fingerprint& fingerprint,
@@ -111,12 +114,23 @@ class RouterCore {
   void LetQueriesGoFirst() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status TakeHello(HolderIndex holder, const v1::NodeInfo& hello, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteAge(HolderIndex holder, const v1::NodeInfo& hello, std::optional<HolderIndex> moved_from,
+               absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<uint64_t> KvTokensMaxOf(HolderIndex holder) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   bool Lives(HolderIndex holder, absl::Time now) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // It is in and not draining.
+  bool Serves(HolderIndex holder, absl::Time now) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   bool AnyHolderIn(absl::Time now) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
   Matches MatchPrompt(absl::string_view tenant, const Fingerprint& fingerprint,
                       absl::Span<const BlockKey> keys, const SpeculativeBlocks* speculative,
                       absl::Time now) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::vector<Candidate>> CandidatesFor(const RouteQuery& query) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  RouteSnapshot SnapshotFor(const RouteQuery& query, uint64_t prompt_tokens, const Matches& matches,
+                            absl::Time now, std::vector<Candidate>* candidates) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   ReplicaView ViewOf(const Matches& matches, absl::Time now, Candidate* candidate) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void SeekRemote(const Matches& matches, absl::Time now, Candidate* candidate,
@@ -146,7 +160,11 @@ class RouterCore {
   HolderRegistry registry_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<HolderFeed>> feeds_ ABSL_GUARDED_BY(mutex_);
   std::vector<bool> failed_once_ ABSL_GUARDED_BY(mutex_);  // By holder: a stream was not to be had.
+  // By holder: when its node was first heard of in this incarnation; of those that were there
+  // before this router was ready, the infinite past.
+  std::vector<absl::Time> new_since_ ABSL_GUARDED_BY(mutex_);
   BookingLedger ledger_ ABSL_GUARDED_BY(mutex_);
+  SessionMemory sessions_ ABSL_GUARDED_BY(mutex_);
   RequestMemory<RouteAnswer> answers_ ABSL_GUARDED_BY(mutex_);
   bool ready_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t routes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -7,6 +7,7 @@
 #include "common/base/check.h"
 #include "common/identity/rendezvous.h"
 #include "common/rpc/caller_identity.h"
+#include "router/core/replica_filter.h"
 #include "router/core/router_core.h"
 
 namespace cairn::router {
@@ -15,7 +16,8 @@ namespace {
 uint64_t DigestOf(const RouteQuery& query) {
   if (query.request_digest != 0) return query.request_digest;
   return absl::HashOf(query.tenant, query.fingerprint, query.prompt_tokens, query.output_tokens,
-                      query.keys);
+                      query.keys, query.session, query.required_labels, query.preferred_labels,
+                      query.excluded_workers, query.deadline.value_or(absl::ZeroDuration()));
 }
 
 MatchedTokens TokensOf(const PrefixMatch& match, uint32_t block_tokens) {
@@ -31,11 +33,6 @@ absl::string_view HostOf(const v1::NodeInfo& node) {
   if (node.addresses().empty()) return "";
   const absl::string_view address = node.addresses(0);
   return address.substr(0, address.rfind(':'));
-}
-
-bool ServesRequests(const HolderFeed& feed, absl::Time now) {
-  return feed.StateAt(now) != HolderState::kOut &&
-         feed.node()->drain_state() != v1::DRAIN_STATE_DRAINING;
 }
 
 }  // namespace
@@ -65,11 +62,17 @@ ReplicaView RouterCore::ViewOf(const Matches& matches, absl::Time now, Candidate
   const ReplicaLoad load = ledger_.LoadOf(candidate->id);
   ReplicaView view;
   view.stable_hash = replica.stable_hash;
-  view.available = ServesRequests(*feeds_[replica.holder], now);
+  view.available = Serves(replica.holder, now);
+  view.holder_state = feeds_[replica.holder]->StateAt(now);
+  const Staleness* staleness = ledger_.StalenessOf(candidate->id);
+  if (staleness != nullptr) view.stale_share = staleness->CautiousShare();
+  if (const absl::Time since = new_since_[replica.holder]; since != absl::InfinitePast()) {
+    view.age_seconds = absl::ToDoubleSeconds(now - since);
+  }
   view.queued_prefill_tokens = load.prefill_tokens;
   view.running_kv_tokens = load.kv_tokens;
   view.requests = load.requests;
-  view.kv_tokens_max = options_.replica_kv_tokens;
+  view.kv_tokens_max = KvTokensMaxOf(replica.holder);
   view.prefill_tokens_per_second = ledger_.PrefillTokensPerSecond(candidate->id);
   if (!view.available) return view;
   const MatchedTokens own = TokensOf(matches.by_holder[replica.holder], matches.block_tokens);
@@ -117,8 +120,9 @@ RankedReplica RouterCore::Describe(const Candidate& candidate, const ReplicaView
     ranked.remote_tokens = view.remote_tokens;
     ranked.remote_node_id = registry_.NodeIdOf(*candidate.remote);
   }
-  ranked.cost_seconds = choice.cost_seconds;
-  ranked.queued_seconds = choice.queued_seconds;
+  ranked.holder_state = view.holder_state;
+  ranked.score = choice.score;
+  ranked.terms = choice.terms;
   ranked.reason = choice.reason;
   return ranked;
 }
@@ -152,16 +156,43 @@ absl::StatusOr<RouteAnswer> RouterCore::Route(const RouteQuery& query) {
   return answer;
 }
 
-absl::StatusOr<RouteAnswer> RouterCore::RouteAnew(const RouteQuery& query, uint64_t prompt_tokens,
-                                                  const Matches& matches, absl::Time now) {
-  std::vector<Candidate> candidates;
-  RouteSnapshot snapshot;
-  for (const auto& [id, replica] : registry_.replicas()) {
-    candidates.push_back({id, &replica, std::nullopt});
-    snapshot.replicas.push_back(ViewOf(matches, now, &candidates.back()));
-  }
-  if (candidates.empty()) {
+absl::StatusOr<std::vector<RouterCore::Candidate>> RouterCore::CandidatesFor(
+    const RouteQuery& query) const {
+  if (registry_.replicas().empty()) {
     return absl::UnavailableError("no replica is known yet: no cache node has been heard of");
+  }
+  std::vector<Candidate> candidates;
+  std::vector<const v1::NodeInfo*> nodes;
+  size_t labelled = 0;
+  for (const auto& [id, replica] : registry_.replicas()) {
+    const std::optional<v1::NodeInfo>& node = feeds_[replica.holder]->node();
+    if (node.has_value()) nodes.push_back(&*node);
+    if (!HasLabels(node, query.required_labels)) continue;
+    ++labelled;
+    if (IsExcluded(replica.worker_address, query.excluded_workers)) continue;
+    candidates.push_back({id, &replica, std::nullopt});
+  }
+  if (labelled == 0) return NoneHasLabels(query.required_labels, nodes);
+  if (candidates.empty()) {
+    return absl::UnavailableError(absl::StrCat(
+        "excluded_workers: all ", labelled, " replicas",
+        query.required_labels.empty() ? "" : " with the required labels", " are excluded"));
+  }
+  return candidates;
+}
+
+RouteSnapshot RouterCore::SnapshotFor(const RouteQuery& query, uint64_t prompt_tokens,
+                                      const Matches& matches, absl::Time now,
+                                      std::vector<Candidate>* candidates) const {
+  std::optional<ReplicaId> session;
+  if (!query.session.empty()) session = sessions_.Find(query.tenant, query.session, now);
+  RouteSnapshot snapshot;
+  for (Candidate& candidate : *candidates) {
+    ReplicaView view = ViewOf(matches, now, &candidate);
+    view.session_here = view.available && candidate.id == session;
+    view.lacking_label_seconds =
+        LackingLabelSeconds(feeds_[candidate.replica->holder]->node(), query.preferred_labels);
+    snapshot.replicas.push_back(std::move(view));
   }
   snapshot.prompt_tokens = prompt_tokens;
   snapshot.output_tokens = query.output_tokens;
@@ -169,20 +200,35 @@ absl::StatusOr<RouteAnswer> RouterCore::RouteAnew(const RouteQuery& query, uint6
   snapshot.sequence = routes_;
   snapshot.transfer = options_.transfer;
   if (!query.keys.empty()) snapshot.prefix_hash = RendezvousPrompt(query.keys);
+  if (query.deadline.has_value()) {
+    snapshot.deadline_seconds = absl::ToDoubleSeconds(*query.deadline);
+  }
+  return snapshot;
+}
+
+absl::StatusOr<RouteAnswer> RouterCore::RouteAnew(const RouteQuery& query, uint64_t prompt_tokens,
+                                                  const Matches& matches, absl::Time now) {
+  absl::StatusOr<std::vector<Candidate>> candidates = CandidatesFor(query);
+  if (!candidates.ok()) return candidates.status();
+  RouteSnapshot snapshot = SnapshotFor(query, prompt_tokens, matches, now, &*candidates);
   random_->Fill(reinterpret_cast<uint8_t*>(&snapshot.random), sizeof(snapshot.random));
 
-  std::vector<RankedChoice> ranked =
-      (query.policy != nullptr ? *query.policy : *policy_).Rank(snapshot);
-  CAIRN_CHECK(ranked.size() == candidates.size());
+  const RoutePolicy& policy = query.policy != nullptr ? *query.policy : *policy_;
+  std::vector<RankedChoice> ranked = policy.Rank(snapshot);
+  CAIRN_CHECK(ranked.size() == candidates->size());
   ranked.resize(std::min(ranked.size(), options_.replicas_per_answer_max));
   RouteAnswer answer;
   answer.degraded = matches.block_tokens == 0 || !AnyHolderIn(now);
+  answer.deadline_at_risk = snapshot.deadline_seconds.has_value() &&
+                            ranked.front().terms.expected_ttft_seconds > *snapshot.deadline_seconds;
+  answer.policy = std::string(policy.name());
+  answer.score_unit = std::string(policy.score_unit());
   Booking booking;
   booking.prompt_tokens = prompt_tokens;
   booking.output_tokens = query.output_tokens;
   booking.owner = absl::HashOf(query.tenant);
   for (const RankedChoice& choice : ranked) {
-    const Candidate& candidate = candidates[choice.replica];
+    const Candidate& candidate = (*candidates)[choice.replica];
     const ReplicaView& view = snapshot.replicas[choice.replica];
     answer.replicas.push_back(Describe(candidate, view, choice));
     booking.predicted.push_back({candidate.id, view.OwnTokens() + view.remote_tokens});
@@ -192,8 +238,9 @@ absl::StatusOr<RouteAnswer> RouterCore::RouteAnew(const RouteQuery& query, uint6
   answer.booking = *booked;
   ++routes_;
   if (answer.replicas.front().reason != RouteReason::kHolderOut) {
-    const HolderIndex holder = candidates[ranked.front().replica].replica->holder;
-    Speculate(query, matches, *booked, holder, now);
+    const Candidate& first = (*candidates)[ranked.front().replica];
+    Speculate(query, matches, *booked, first.replica->holder, now);
+    if (!query.session.empty()) sessions_.Note(query.tenant, query.session, first.id, now);
   }
   return answer;
 }

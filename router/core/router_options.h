@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "router/booking/booking_ledger.h"
+#include "router/booking/session_memory.h"
 #include "router/feed/holder_feed.h"
 #include "router/index/speculative_blocks.h"
 #include "router/policy/route_snapshot.h"
@@ -22,13 +23,14 @@ struct RouterOptions {
   FeedOptions feed;
   SpeculationOptions speculation;
   BookingOptions booking;
+  SessionOptions sessions;
 
   // Tokens a second from the own node's device, host and disk, for KV of 128 KiB a token.
   TransferRates transfer = {.own = {1e9, 200'000, 25'000}};
   // From another node on the same host, and on another one. 0: workers do not read from there.
   double same_host_tokens_per_second = 0;
   double remote_tokens_per_second = 0;
-  // KV tokens that a worker's own memory holds; nothing: not known.
+  // KV tokens that a worker's own memory holds, where its node does not say; nothing: not known.
   std::optional<uint64_t> replica_kv_tokens;
 
   // Ready after so long even when snapshots are missing.

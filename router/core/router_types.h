@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "common/base/bytes16.h"
 #include "common/identity/fingerprint.h"
+#include "common/rpc/labels.h"
 #include "router/booking/booking_ledger.h"
 #include "router/feed/holder_state.h"
 #include "router/ids.h"
@@ -30,6 +33,18 @@ struct MatchedTokens {
   }
 };
 
+// A replica without the label stands as if its queue were so many seconds longer.
+struct PreferredLabel {
+  Label label;
+  double seconds = 0;
+
+  friend bool operator==(const PreferredLabel&, const PreferredLabel&) = default;
+  template <typename H>
+  friend H AbslHashValue(H state, const PreferredLabel& wish) {
+    return H::combine(std::move(state), wish.label, wish.seconds);
+  }
+};
+
 struct RouteQuery {
   // Whose request ids these are.
   absl::string_view caller;
@@ -47,8 +62,17 @@ struct RouteQuery {
   // Makes a retry get the same answer; may be empty.
   absl::string_view request_id;
   // Stands for all that was asked, for telling a retry from another request: the keys may differ
-  // when the namespace became known in between. 0: the fields above say it.
+  // when the namespace became known in between. 0: the fields of this say it.
   uint64_t request_digest = 0;
+  // That the prompts of one conversation share, within the tenant; empty: none.
+  absl::string_view session = {};
+  // Only replicas beside nodes that have all of these.
+  absl::Span<const Label> required_labels = {};
+  absl::Span<const PreferredLabel> preferred_labels = {};
+  // Workers that are not to be answered; those that are not known do not matter.
+  absl::Span<const absl::string_view> excluded_workers = {};
+  // The first token is wanted within so long.
+  std::optional<absl::Duration> deadline = std::nullopt;
 };
 
 struct RankedReplica {
@@ -59,8 +83,9 @@ struct RankedReplica {
   // How many more tokens another holder has, where the worker can read from there.
   uint64_t remote_tokens = 0;
   std::string remote_node_id;
-  double cost_seconds = 0;
-  double queued_seconds = 0;
+  HolderState holder_state = HolderState::kOut;
+  double score = 0;
+  RouteTerms terms;
   RouteReason reason = RouteReason::kLoad;
 };
 
@@ -69,6 +94,11 @@ struct RouteAnswer {
   BookingId booking;
   // Ranked by bookings alone: no holder lives, or none knows the namespace.
   bool degraded = false;
+  // No replica is expected to make the deadline.
+  bool deadline_at_risk = false;
+  // That ranked, and what its scores are in.
+  std::string policy;
+  std::string score_unit;
 };
 
 struct HolderMatch {
@@ -110,6 +140,10 @@ struct ReplicaStatus {
   double stale_share = 0;
   // Another node that says its id or names its worker; empty when there is none.
   std::string conflict;
+  // Of its node.
+  std::vector<Label> labels;
+  // Of the worker's own memory; nothing where it is not known.
+  std::optional<uint64_t> kv_tokens_max;
 };
 
 }  // namespace cairn::router

@@ -14,6 +14,7 @@ namespace cairn::router {
 class BoundedLoadPolicy final : public RoutePolicy {
  public:
   absl::string_view name() const override { return "bounded_load"; }
+  absl::string_view score_unit() const override { return "places in the hash order"; }
   std::vector<RankedChoice> Rank(const RouteSnapshot& snapshot) const override;
 
   static constexpr double kFactor = 1.25;

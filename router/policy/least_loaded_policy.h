@@ -9,6 +9,7 @@ namespace cairn::router {
 class LeastLoadedPolicy final : public RoutePolicy {
  public:
   absl::string_view name() const override { return "least_loaded"; }
+  absl::string_view score_unit() const override { return "seconds"; }
   std::vector<RankedChoice> Rank(const RouteSnapshot& snapshot) const override;
 };
 

@@ -14,6 +14,7 @@ namespace cairn::router {
 class LinearCostPolicy final : public RoutePolicy {
  public:
   absl::string_view name() const override { return "linear_cost"; }
+  absl::string_view score_unit() const override { return "blocks"; }
   std::vector<RankedChoice> Rank(const RouteSnapshot& snapshot) const override;
 };
 

@@ -12,6 +12,7 @@ namespace cairn::router {
 class LongestMatchPolicy final : public RoutePolicy {
  public:
   absl::string_view name() const override { return "longest_match"; }
+  absl::string_view score_unit() const override { return "tokens missing x 1e9 + seconds"; }
   std::vector<RankedChoice> Rank(const RouteSnapshot& snapshot) const override;
 };
 

@@ -15,6 +15,7 @@ namespace cairn::router {
 class PreblePolicy final : public RoutePolicy {
  public:
   absl::string_view name() const override { return "preble"; }
+  absl::string_view score_unit() const override { return "seconds"; }
   std::vector<RankedChoice> Rank(const RouteSnapshot& snapshot) const override;
 
   static constexpr double kImbalance = 2;

@@ -2,9 +2,16 @@
 //
 //     queued + miss_weight * (compute of what is missing + fetch of what is elsewhere)
 //
-// in seconds. The weight is over 1 because a miss also takes cache from later requests: a replica
-// keeps a prompt's prefix until the extra wait there exceeds `miss_weight` times what the hit
-// saves.
+// in seconds, where matched tokens count as far as they are trusted (TrustOptions) and the queue of
+// a replica is counted longer by
+//   + ramp_left * mean queue of the others      for `ramp_seconds` after it was first heard of, so
+//                                               that an empty newcomer does not draw all misses
+//   + the seconds of the preferred labels that it lacks
+//   - min(session_seconds, miss_weight * compute)   where the session's last prompt went: never
+//                                               more than what a hit there would save.
+// Equal costs: the session's, then EXACT holders, then at random. The weight is over 1 because a
+// miss also takes cache from later requests: a replica keeps a prompt's prefix until the extra wait
+// there exceeds `miss_weight` times what the hit saves.
 //
 // A short match (a system prompt that all share) is not worth following: it would pin everything to
 // one replica. There, rendezvous hashing of the first four blocks chooses among the least queued,
@@ -27,6 +34,7 @@
 
 #include <cstdint>
 
+#include "router/policy/ranking.h"
 #include "router/policy/route_policy.h"
 
 namespace cairn::router {
@@ -40,6 +48,13 @@ struct PrefixCostOptions {
   double queue_slack_prompts = 0;
   // A KV token that decodes delays prefill by as much as this share of a prefill token.
   double decode_weight = 0.01;
+  TrustOptions trust = {};
+  // Life of a replica in which its queue is counted longer, less and less. As long as queues that
+  // are worth ramping; over it a newcomer is as good as the others.
+  double ramp_seconds = 30;
+  // Where the session's last prompt went counts as so much less queued: about what a request waits
+  // in line, so that a session moves when it must and not for a bit of load.
+  double session_seconds = 1;
 };
 
 class PrefixCostPolicy final : public RoutePolicy {
@@ -47,14 +62,19 @@ class PrefixCostPolicy final : public RoutePolicy {
   explicit PrefixCostPolicy(const PrefixCostOptions& options);
 
   absl::string_view name() const override { return "prefix_cost"; }
+  absl::string_view score_unit() const override { return "weighted seconds"; }
   std::vector<RankedChoice> Rank(const RouteSnapshot& snapshot) const override;
 
  private:
   double QueuedSeconds(const RouteSnapshot& snapshot, const ReplicaView& replica) const;
-  RankedChoice Judge(const RouteSnapshot& snapshot, size_t index) const;
+  double RampLeft(const ReplicaView& replica) const;
+  // Over the available ones that are not new.
+  double MeanQueuedSeconds(const RouteSnapshot& snapshot) const;
+  RankedChoice Judge(const RouteSnapshot& snapshot, double mean_queued_seconds, size_t index) const;
   bool MatchIsShort(const RouteSnapshot& snapshot) const;
   // Moves the chosen one to the front.
   void ChooseByRendezvous(const RouteSnapshot& snapshot, std::vector<RankedChoice>* ranked) const;
+  void NoteSession(const RouteSnapshot& snapshot, std::vector<RankedChoice>* ranked) const;
 
   const PrefixCostOptions options_;
 };

@@ -12,6 +12,7 @@ namespace cairn::router {
 class ProductPolicy final : public RoutePolicy {
  public:
   absl::string_view name() const override { return "product"; }
+  absl::string_view score_unit() const override { return "tokens x requests"; }
   std::vector<RankedChoice> Rank(const RouteSnapshot& snapshot) const override;
 };
 

@@ -9,6 +9,7 @@ namespace cairn::router {
 class RoundRobinPolicy final : public RoutePolicy {
  public:
   absl::string_view name() const override { return "round_robin"; }
+  absl::string_view score_unit() const override { return "turns"; }
   std::vector<RankedChoice> Rank(const RouteSnapshot& snapshot) const override;
 };
 

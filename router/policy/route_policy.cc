@@ -14,6 +14,8 @@ absl::string_view RouteReasonName(RouteReason reason) {
       return "LOAD";
     case RouteReason::kHolderOut:
       return "HOLDER_OUT";
+    case RouteReason::kSession:
+      return "SESSION";
   }
   CAIRN_CHECK_MSG(false, "a reason that does not exist");
   return "";

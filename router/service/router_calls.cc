@@ -12,6 +12,7 @@
 #include "common/rpc/prompt_conversion.h"
 #include "common/rpc/prompt_tenant.h"
 #include "common/wire/limits.h"
+#include "router/service/route_wishes.h"
 #include "router/service/router_messages.h"
 
 namespace cairn::router {
@@ -103,6 +104,9 @@ absl::Status RouterCalls::Route(const Caller& caller, const v1::RouteRequest& re
     if (!policy.ok()) return policy.status();
     query.policy = *policy;
   }
+  RouteWishes wishes;
+  if (const absl::Status status = ReadWishes(request, &wishes); !status.ok()) return status;
+  wishes.AddTo(&query);
   query.request_id = request.request_id();
   if (!query.request_id.empty()) query.request_digest = DigestOf(request);
   const absl::StatusOr<RouteAnswer> answer = parts_.core->Route(query);

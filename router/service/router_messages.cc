@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/check.h"
+#include "common/rpc/labels.h"
 
 namespace cairn::router {
 namespace {
@@ -20,6 +21,8 @@ v1::RouteReason ToMessage(RouteReason reason) {
       return v1::ROUTE_REASON_LOAD;
     case RouteReason::kHolderOut:
       return v1::ROUTE_REASON_HOLDER_OUT;
+    case RouteReason::kSession:
+      return v1::ROUTE_REASON_SESSION;
   }
   CAIRN_CHECK_MSG(false, "a reason that is none");
 }
@@ -32,6 +35,16 @@ void ToMessage(const ByTier<uint64_t>& tokens,
     message->set_tier(static_cast<v1::Tier>(tier + 1));
     message->set_tokens(tokens[tier]);
   }
+}
+
+void ToMessage(const RouteTerms& terms, v1::RouteTerms* message) {
+  message->set_compute_seconds(terms.compute_seconds);
+  message->set_fetch_seconds(terms.fetch_seconds);
+  message->set_expected_ttft_seconds(terms.expected_ttft_seconds);
+  message->set_ramp_seconds(terms.ramp_seconds);
+  message->set_label_seconds(terms.label_seconds);
+  message->set_session_seconds(terms.session_seconds);
+  message->set_trust(terms.trust);
 }
 
 void ToMessage(const std::vector<std::string>& addresses,
@@ -66,13 +79,18 @@ void ToMessage(const RouteAnswer& answer, const Incarnation& router, v1::RouteRe
     ranked->set_coming_tokens(replica.matched.coming);
     ranked->set_remote_tokens(replica.remote_tokens);
     ranked->set_remote_node_id(replica.remote_node_id);
-    ranked->set_cost_seconds(replica.cost_seconds);
-    ranked->set_queued_seconds(replica.queued_seconds);
+    ranked->set_score(replica.score);
+    ranked->set_queued_seconds(replica.terms.queued_seconds);
     ranked->set_reason(ToMessage(replica.reason));
+    ToMessage(replica.terms, ranked->mutable_terms());
+    ranked->set_holder_state(ToMessage(replica.holder_state));
   }
   message->set_booking(std::string(answer.booking.view()));
   message->set_router_incarnation(std::string(router.view()));
   message->set_degraded(answer.degraded);
+  message->set_policy(answer.policy);
+  message->set_score_unit(answer.score_unit);
+  message->set_deadline_at_risk(answer.deadline_at_risk);
 }
 
 void ToMessage(const LookupAnswer& answer, size_t blocks, v1::LookupPrefixResponse* message) {
@@ -103,6 +121,8 @@ void ToMessage(const ReplicaStatus& status, v1::ReplicaInfo* message) {
   message->set_prefill_tokens_per_second(status.prefill_tokens_per_second);
   message->set_stale_share(status.stale_share);
   message->set_conflict(status.conflict);
+  LabelsToProto(status.labels, message->mutable_labels());
+  message->set_kv_tokens_max(status.kv_tokens_max.value_or(0));
 }
 
 }  // namespace cairn::router

@@ -16,7 +16,7 @@ using RouterNodesTest = RouterFixture;
 TEST_F(RouterNodesTest, ADeadNodeIsOutOfTheFirstPlacesWithinTwoSecondsAndStaysListed) {
   Start();
   Put(0, 0, 10);
-  Put(1, 0, 5);
+  Put(1, 0, 4);
   EXPECT_EQ(FirstNode(Route(0, 10)), "node-0");
   Pass(absl::Milliseconds(1500), {1, 2});
   EXPECT_EQ(core_->StateOf(0), HolderState::kDegraded);

@@ -175,7 +175,7 @@ TEST(LinearCostPolicyTest, QueuedMissingAndDecodingBlocksAddUp) {
   snapshot.replicas[2].own_tokens[kDiskTier] = 400;
   std::vector<double> costs(3);
   for (const RankedChoice& choice : Rank("linear_cost", snapshot)) {
-    costs[choice.replica] = choice.cost_seconds;
+    costs[choice.replica] = choice.score;
   }
   EXPECT_THAT(costs, ElementsAre(60, 70, 90));
   snapshot.replicas[0].queued_prefill_tokens = 100;

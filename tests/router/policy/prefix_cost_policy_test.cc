@@ -40,8 +40,8 @@ TEST_F(PrefixCostPolicyTest, TheLongestPrefixWinsAmongEqualQueues) {
   At(2).own_tokens[kHostTier] = 6000;
   const auto ranked = policy_.Rank(snapshot_);
   EXPECT_EQ(Order(), (std::vector<size_t>{2, 1, 0}));
-  EXPECT_NEAR(ranked[0].cost_seconds, 10 * 4.0, 1e-6);
-  EXPECT_NEAR(ranked[2].cost_seconds, 10 * 10.0, 1e-6);
+  EXPECT_NEAR(ranked[0].score, 10 * 4.0, 1e-6);
+  EXPECT_NEAR(ranked[2].score, 10 * 10.0, 1e-6);
   EXPECT_EQ(ranked[0].reason, RouteReason::kPrefix);
   EXPECT_EQ(ranked[2].reason, RouteReason::kLoad);
 }
@@ -64,15 +64,15 @@ TEST_F(PrefixCostPolicyTest, ASlowTierCostsItsFetch) {
   At(0).own_tokens[kDiskTier] = 6000;  // 3 s to fetch, 4 s to compute.
   At(1).own_tokens[kHostTier] = 4000;  // 6 s to compute.
   EXPECT_EQ(First().replica, 1u);
-  EXPECT_NEAR(policy_.Rank(snapshot_)[1].cost_seconds, 10 * 7.0, 1e-6);
+  EXPECT_NEAR(policy_.Rank(snapshot_)[1].score, 10 * 7.0, 1e-6);
 }
 
 TEST_F(PrefixCostPolicyTest, AnotherNodesBlocksCostTheirTransferOrTheirComputeIfThatIsLess) {
   At(0).remote_tokens = 8000;
   At(0).remote_tokens_per_second = 4000;
-  EXPECT_NEAR(First().cost_seconds, 10 * (2.0 + 2.0), 1e-6);
+  EXPECT_NEAR(First().score, 10 * (2.0 + 2.0), 1e-6);
   At(0).remote_tokens_per_second = 10;
-  EXPECT_NEAR(policy_.Rank(snapshot_)[0].cost_seconds, 10 * 10.0, 1e-6);
+  EXPECT_NEAR(policy_.Rank(snapshot_)[0].score, 10 * 10.0, 1e-6);
 }
 
 TEST_F(PrefixCostPolicyTest, RunningDecodesCountABit) {
@@ -86,9 +86,9 @@ TEST_F(PrefixCostPolicyTest, KvThatDoesNotFitIsWaitedFor) {
   At(0).own_tokens[kHostTier] = 5000;
   At(0).running_kv_tokens = 2000;
   EXPECT_EQ(First().replica, 0u);
-  EXPECT_LT(First().queued_seconds, 1);
+  EXPECT_LT(First().terms.queued_seconds, 1);
   At(0).running_kv_tokens = 12'000;
-  EXPECT_GE(First().queued_seconds, 10);
+  EXPECT_GE(First().terms.queued_seconds, 10);
   snapshot_.output_tokens = 60'000;
   EXPECT_NE(First().replica, 0u);
 }
