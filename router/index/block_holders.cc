@@ -10,8 +10,9 @@
 namespace cairn::router {
 namespace {
 
-// Keys ahead of the one that is looked at whose memory is asked for.
-constexpr size_t kAhead = 12;
+// Keys ahead of the one that is looked at: whose tags, and whose entries are asked for.
+constexpr size_t kHashesAhead = 16;
+constexpr size_t kEntriesAhead = 8;
 // Stripes in which a record that finds no room looks for what was forgotten.
 constexpr size_t kStripesForRoom = 8;
 
@@ -181,10 +182,10 @@ std::optional<uint8_t> BlockHolders::Set(HolderIndex holder, PartitionIndex part
   return before;
 }
 
-void BlockHolders::MatchBlock(uint32_t block, const BlockKey& key, uint64_t hash,
+void BlockHolders::MatchBlock(uint32_t block, const BlockKey& key, const Sought& sought,
                               const ReadablePartitions& partitions, const std::vector<bool>& usable,
                               std::vector<PrefixMatch>* matches, bool* goes_on) const {
-  const BlockStripe& stripe = StripeOf(hash);
+  const BlockStripe& stripe = StripeOf(sought.hash);
   const auto count = [&](const HolderSlot& slot) {
     PrefixMatch& match = (*matches)[slot.holder()];
     if (match.blocks != block || !usable[slot.holder()] || !Stands(slot, key)) return;
@@ -192,8 +193,8 @@ void BlockHolders::MatchBlock(uint32_t block, const BlockKey& key, uint64_t hash
     ++match.fed[FastestTier(slot.tiers())];
     *goes_on = true;
   };
-  for (const BlockEntry* entry = stripe.Find(hash, key, nullptr); entry != nullptr;
-       entry = stripe.Find(hash, key, entry)) {
+  for (const BlockEntry* entry = stripe.FindAt(sought.place, sought.hash, key); entry != nullptr;
+       entry = stripe.Find(sought.hash, key, entry)) {
     if (!partitions.Has(entry->partition)) continue;
     count(entry->first);
     for (const HolderSlot& slot : FurtherOf(*entry)) count(slot);
@@ -206,20 +207,30 @@ std::vector<PrefixMatch> BlockHolders::Match(absl::Span<const BlockKey> keys,
                                              const SpeculativeBlocks* speculative) const {
   CAIRN_CHECK(usable.size() == holders_.size());
   std::vector<PrefixMatch> matches(holders_.size());
-  std::array<uint64_t, kAhead> hashes{};  // Of the keys ahead, by their index mod kAhead.
-  const auto look_ahead = [&](size_t index) {
+  // By the keys' indices mod kHashesAhead: first tags are asked for, then the entry they say.
+  std::array<Sought, kHashesAhead> ahead;
+  const auto hash_ahead = [&](size_t index) {
     if (index >= keys.size()) return;
     const uint64_t hash = HashOf(keys[index]);
-    hashes[index % kAhead] = hash;
-    StripeOf(hash).Prefetch(hash);
+    ahead[index % kHashesAhead].hash = hash;
+    StripeOf(hash).PrefetchTags(hash);
   };
-  for (size_t i = 0; i < kAhead; ++i) look_ahead(i);
+  const auto seek_ahead = [&](size_t index) {
+    if (index >= keys.size()) return;
+    Sought& sought = ahead[index % kHashesAhead];
+    const BlockStripe& stripe = StripeOf(sought.hash);
+    sought.place = stripe.Seek(sought.hash);
+    stripe.PrefetchEntry(sought.place);
+  };
+  for (size_t i = 0; i < kHashesAhead; ++i) hash_ahead(i);
+  for (size_t i = 0; i < kEntriesAhead; ++i) seek_ahead(i);
   for (uint32_t block = 0; block < keys.size(); ++block) {
     const BlockKey& key = keys[block];
-    const uint64_t hash = hashes[block % kAhead];
-    look_ahead(block + kAhead);
+    const Sought sought = ahead[block % kHashesAhead];
+    hash_ahead(block + kHashesAhead);
+    seek_ahead(block + kEntriesAhead);
     bool goes_on = false;
-    MatchBlock(block, key, hash, partitions, usable, &matches, &goes_on);
+    MatchBlock(block, key, sought, partitions, usable, &matches, &goes_on);
     if (speculative != nullptr && !speculative->empty()) {
       speculative->Visit(key, [&](HolderIndex holder, PartitionIndex partition) {
         PrefixMatch& match = matches[holder];

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "absl/types/span.h"
 #include "common/base/bytes16.h"
 #include "router/ids.h"
@@ -49,10 +50,12 @@ class BlockHolders {
   std::optional<uint8_t> Set(HolderIndex holder, PartitionIndex partition, const BlockKey& key,
                              uint8_t tiers);
 
-  // A record of the key will be set soon: asks for its memory.
-  void Expect(const BlockKey& key) const {
+  // A record of the key will be set soon: asks for its memory. Inlined by force, as the calls of a
+  // function that is found to have no effect are left out.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void Expect(const BlockKey& key) const {
     const uint64_t hash = HashOf(key);
-    StripeOf(hash).Prefetch(hash);
+    const BlockStripe& stripe = StripeOf(hash);
+    stripe.PrefetchEntry(stripe.Seek(hash));
   }
 
   // Consecutive blocks from the first, by holder: those of the partitions that the caller may
@@ -72,6 +75,11 @@ class BlockHolders {
   bool HasRoom() const { return slot_count_ < slots_max_; }
 
  private:
+  // A key whose entry was asked for.
+  struct Sought {
+    uint64_t hash = 0;
+    BlockStripe::Place place = BlockStripe::kNowhere;
+  };
   struct Shard {
     uint32_t epoch = 0;
     uint64_t blocks = 0;
@@ -116,7 +124,7 @@ class BlockHolders {
   // Frees the entry's slots that do not stand; true when none is left.
   bool SweepEntry(BlockEntry* entry);
   void SweepStripe(BlockStripe* stripe);
-  void MatchBlock(uint32_t block, const BlockKey& key, uint64_t hash,
+  void MatchBlock(uint32_t block, const BlockKey& key, const Sought& sought,
                   const ReadablePartitions& partitions, const std::vector<bool>& usable,
                   std::vector<PrefixMatch>* matches, bool* goes_on) const;
 

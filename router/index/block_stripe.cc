@@ -17,35 +17,47 @@ constexpr size_t kRefilled = 46;
 
 size_t Grown(size_t homes) { return std::max(kHomesMin, homes + homes / 6 + 1); }
 size_t PlacesBehind(size_t homes) { return 4 + std::min<size_t>(28, homes / 16); }
+std::ptrdiff_t Offset(size_t place) { return static_cast<std::ptrdiff_t>(place); }
 
 }  // namespace
 
-size_t BlockStripe::Place(const BlockEntry& entry, size_t next,
-                          std::vector<BlockEntry>* entries) const {
-  const size_t place = std::max(next, HomeOf(OrderOf(entry.key)));
-  if (place >= entries->size()) entries->resize(place + 1);
-  (*entries)[place] = entry;
+void BlockStripe::Resize(size_t places) {
+  CAIRN_CHECK(places < kNowhere);
+  const size_t tags = places == 0 ? 0 : places + kTagsAtOnce;
+  entries_.reserve(places);  // No more than that.
+  tags_.reserve(tags);
+  entries_.resize(places);
+  tags_.resize(tags);
+}
+
+size_t BlockStripe::Append(const BlockEntry& entry, size_t next) {
+  const uint64_t hash = HashOf(entry.key, seed_);
+  const size_t place = std::max(next, HomeOf(OrderOf(hash)));
+  if (place >= entries_.size()) Resize(place + 1);
+  entries_[place] = entry;
+  tags_[place] = TagOf(hash);
   return place + 1;
 }
 
-void BlockStripe::Refill(size_t homes, size_t places_behind) {
+void BlockStripe::Refill(size_t homes) {
   CAIRN_CHECK(homes >= size_ && homes <= UINT32_MAX);
-  std::vector<BlockEntry> entries(homes == 0 ? 0 : homes + places_behind);
+  const std::vector<BlockEntry> old = std::exchange(entries_, {});
+  tags_ = std::vector<uint8_t>();  // Frees; {} would keep the memory.
   homes_ = static_cast<uint32_t>(homes);
+  Resize(homes == 0 ? 0 : homes + PlacesBehind(homes));
   size_t next = 0;
-  for (const BlockEntry& entry : entries_) {
-    if (entry.taken()) next = Place(entry, next, &entries);
+  for (const BlockEntry& entry : old) {
+    if (entry.taken()) next = Append(entry, next);
   }
-  entries_ = std::move(entries);
 }
 
 void BlockStripe::Insert(const BlockEntry& entry) {
   CAIRN_CHECK(entry.taken());
   if ((size_ + 1) * size_t{64} > homes_ * kFull) {
-    const size_t homes = Grown(homes_);
-    Refill(homes, PlacesBehind(homes));
+    Refill(Grown(homes_));
   }
-  const Order order = OrderOf(entry.key);
+  const uint64_t hash = HashOf(entry.key, seed_);
+  const Order order = OrderOf(hash);
   size_t place = HomeOf(order);
   while (place < entries_.size() && entries_[place].taken() &&
          OrderOf(entries_[place].key) <= order) {
@@ -54,14 +66,13 @@ void BlockStripe::Insert(const BlockEntry& entry) {
   size_t free = place;
   while (free < entries_.size() && entries_[free].taken()) ++free;
   // Rare: the last homes have more than was thought of.
-  if (free == entries_.size()) {
-    entries_.reserve(free + PlacesBehind(homes_));
-    entries_.resize(free + PlacesBehind(homes_));
-  }
-  const auto at = entries_.begin() + static_cast<std::ptrdiff_t>(place);
-  std::move_backward(at, entries_.begin() + static_cast<std::ptrdiff_t>(free),
-                     entries_.begin() + static_cast<std::ptrdiff_t>(free) + 1);
-  *at = entry;
+  if (free == entries_.size()) Resize(free + PlacesBehind(homes_));
+  std::move_backward(entries_.begin() + Offset(place), entries_.begin() + Offset(free),
+                     entries_.begin() + Offset(free + 1));
+  std::move_backward(tags_.begin() + Offset(place), tags_.begin() + Offset(free),
+                     tags_.begin() + Offset(free + 1));
+  entries_[place] = entry;
+  tags_[place] = TagOf(hash);
   ++size_;
 }
 
@@ -74,9 +85,11 @@ void BlockStripe::Erase(BlockEntry* entry) {
          HomeOf(OrderOf(entries_[end].key)) < end) {
     ++end;
   }
-  const auto first = entries_.begin() + static_cast<std::ptrdiff_t>(hole);
-  std::move(first + 1, entries_.begin() + static_cast<std::ptrdiff_t>(end), first);
-  entries_[end - 1] = BlockEntry();
+  std::move(entries_.begin() + Offset(hole + 1), entries_.begin() + Offset(end),
+            entries_.begin() + Offset(hole));
+  std::move(tags_.begin() + Offset(hole + 1), tags_.begin() + Offset(end),
+            tags_.begin() + Offset(hole));
+  Clear(end - 1);
   --size_;
   ShrinkIfEmpty();
 }
@@ -84,7 +97,7 @@ void BlockStripe::Erase(BlockEntry* entry) {
 void BlockStripe::ShrinkIfEmpty() {
   if (homes_ == 0 || size_ * size_t{64} > homes_ * kEmpty) return;
   const size_t homes = size_ == 0 ? 0 : std::max(kHomesMin, size_ * size_t{64} / kRefilled + 1);
-  if (homes < homes_) Refill(homes, PlacesBehind(homes));
+  if (homes < homes_) Refill(homes);
 }
 
 }  // namespace cairn::router
