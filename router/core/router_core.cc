@@ -40,21 +40,23 @@ absl::Status CheckOptions(const RouterOptions& options) {
 absl::StatusOr<std::unique_ptr<RouterCore>> RouterCore::Make(const RouterOptions& options,
                                                              std::unique_ptr<RoutePolicy> policy,
                                                              const Clock* clock,
-                                                             RandomSource* random) {
+                                                             RandomSource* random,
+                                                             DecisionSink* decisions) {
   CAIRN_CHECK(policy != nullptr && clock != nullptr && random != nullptr);
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
   absl::StatusOr<HolderRegistry> registry = HolderRegistry::Make(options.holder_addresses);
   if (!registry.ok()) return registry.status();
   return std::unique_ptr<RouterCore>(
-      new RouterCore(options, *std::move(registry), std::move(policy), clock, random));
+      new RouterCore(options, *std::move(registry), std::move(policy), clock, random, decisions));
 }
 
 RouterCore::RouterCore(const RouterOptions& options, HolderRegistry registry,
                        std::unique_ptr<RoutePolicy> policy, const Clock* clock,
-                       RandomSource* random)
+                       RandomSource* random, DecisionSink* decisions)
     : options_(options),
       policy_(std::move(policy)),
       random_(random),
+      decisions_(decisions),
       incarnation_(random->New<Incarnation>()),
       time_(clock, options.tick_advance_max),
       started_at_(time_.Now()),
@@ -165,11 +167,26 @@ absl::StatusOr<bool> RouterCore::ReportOutcome(const OutcomeReport& report) {
     return absl::InvalidArgumentError(
         absl::StrCat("compute_seconds is ", report.compute_seconds, "; 0 or more is wanted"));
   }
+  const std::optional<Outcome> taken = TakeReport(report);
+  if (!taken.has_value()) return false;
+  if (decisions_ != nullptr && decisions_->Wants(taken->booking)) {
+    decisions_->OnOutcome({.booking = taken->booking,
+                           .phase = taken->phase,
+                           .replica = taken->replica.value_or(0),
+                           .elsewhere = taken->elsewhere,
+                           .cached_tokens = taken->cached_tokens,
+                           .computed_tokens = taken->computed_tokens,
+                           .compute_seconds = taken->compute_seconds});
+  }
+  return true;
+}
+
+std::optional<Outcome> RouterCore::TakeReport(const OutcomeReport& report) {
   const absl::Time now = time_.Now();
   absl::MutexLock lock(&mutex_);
   if (report.router_incarnation != incarnation_) {
     ++reports_of_other_incarnations_;
-    return false;
+    return std::nullopt;
   }
   Outcome outcome;
   const bool foreign =
@@ -187,11 +204,11 @@ absl::StatusOr<bool> RouterCore::ReportOutcome(const OutcomeReport& report) {
   const std::optional<ReplicaId> booked = ledger_.ReplicaOf(outcome.booking);
   const bool moved =
       booked.has_value() && !report.worker_address.empty() && outcome.replica != booked;
-  if (!ledger_.Report(outcome, now)) return false;
+  if (!ledger_.Report(outcome, now)) return std::nullopt;
   const bool ended = report.phase == OutcomePhase::kEnd;
   const bool written = report.cached_tokens + report.computed_tokens > 0;
   if (moved || ended) speculative_.End(outcome.booking, written && !moved, now);
-  return true;
+  return outcome;
 }
 
 std::vector<ReplicaStatus> RouterCore::ListReplicas() const {

@@ -31,6 +31,7 @@
 #include "router/booking/session_memory.h"
 #include "router/core/router_options.h"
 #include "router/core/router_types.h"
+#include "router/decisions/decision_sink.h"
 #include "router/feed/holder_feed.h"
 #include "router/index/block_holders.h"
 #include "router/index/namespace_directory.h"
@@ -55,10 +56,13 @@ class RouterCore {
     uint64_t sessions = 0;
   };
 
-  // `clock` and `random` outlive the core. INVALID_ARGUMENT names the option that is wrong.
+  // `clock`, `random` and `decisions` outlive the core. `decisions` gets what was decided and what
+  // was reported of it, after the lock is let go; null: nobody does. INVALID_ARGUMENT names the
+  // option that is wrong.
   static absl::StatusOr<std::unique_ptr<RouterCore>> Make(const RouterOptions& options,
                                                           std::unique_ptr<RoutePolicy> policy,
-                                                          const Clock* clock, RandomSource* random);
+                                                          const Clock* clock, RandomSource* random,
+                                                          DecisionSink* decisions = nullptr);
 
   // The next message of the holder's stream. Returns the shards to ask for again now. When it
   // fails, the status says why, and the caller ends the stream and reports OnFeedBroken: the
@@ -109,7 +113,8 @@ class RouterCore {
   };
 
   RouterCore(const RouterOptions& options, HolderRegistry registry,
-             std::unique_ptr<RoutePolicy> policy, const Clock* clock, RandomSource* random);
+             std::unique_ptr<RoutePolicy> policy, const Clock* clock, RandomSource* random,
+             DecisionSink* decisions);
 
   void LetQueriesGoFirst() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status TakeHello(HolderIndex holder, const v1::NodeInfo& hello, absl::Time now)
@@ -137,15 +142,23 @@ class RouterCore {
                   ReplicaView* view) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   RankedReplica Describe(const Candidate& candidate, const ReplicaView& view,
                          const RankedChoice& choice) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // A new decision is given out where it is wanted.
+  absl::StatusOr<RouteAnswer> Decide(const RouteQuery& query, std::optional<Decision>* decision)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<RouteAnswer> RouteAnew(const RouteQuery& query, uint64_t prompt_tokens,
-                                        const Matches& matches, absl::Time now)
+                                        const Matches& matches, absl::Time now,
+                                        std::optional<Decision>* decision)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<const ReplicaNames> Names() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // As the ledger took it; nothing where it did not.
+  std::optional<Outcome> TakeReport(const OutcomeReport& report) ABSL_LOCKS_EXCLUDED(mutex_);
   void Speculate(const RouteQuery& query, const Matches& matches, const BookingId& booking,
                  HolderIndex holder, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RouterOptions options_;
   const std::unique_ptr<RoutePolicy> policy_;
   RandomSource* const random_;
+  DecisionSink* const decisions_;
   const Incarnation incarnation_;
   GuardedTime time_;
   const absl::Time started_at_;
@@ -166,6 +179,9 @@ class RouterCore {
   BookingLedger ledger_ ABSL_GUARDED_BY(mutex_);
   SessionMemory sessions_ ABSL_GUARDED_BY(mutex_);
   RequestMemory<RouteAnswer> answers_ ABSL_GUARDED_BY(mutex_);
+  // Of registry_ at that version. Shared with decisions, which outlive it.
+  std::shared_ptr<const ReplicaNames> names_ ABSL_GUARDED_BY(mutex_);
+  uint64_t names_version_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ready_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t routes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t reports_of_other_incarnations_ ABSL_GUARDED_BY(mutex_) = 0;

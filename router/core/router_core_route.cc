@@ -128,6 +128,14 @@ RankedReplica RouterCore::Describe(const Candidate& candidate, const ReplicaView
 }
 
 absl::StatusOr<RouteAnswer> RouterCore::Route(const RouteQuery& query) {
+  std::optional<Decision> decision;
+  absl::StatusOr<RouteAnswer> answer = Decide(query, &decision);
+  if (decision.has_value()) decisions_->OnDecision(*std::move(decision));
+  return answer;
+}
+
+absl::StatusOr<RouteAnswer> RouterCore::Decide(const RouteQuery& query,
+                                               std::optional<Decision>* decision) {
   const absl::Time now = time_.Now();
   const uint64_t digest = query.request_id.empty() ? 0 : DigestOf(query);
   queries_waiting_.fetch_add(1);
@@ -149,7 +157,7 @@ absl::StatusOr<RouteAnswer> RouterCore::Route(const RouteQuery& query) {
         absl::StrCat("prompt_tokens is ", prompt_tokens, ", less than the ", block_tokens_total,
                      " tokens of ", query.keys.size(), " blocks of ", matches.block_tokens));
   }
-  absl::StatusOr<RouteAnswer> answer = RouteAnew(query, prompt_tokens, matches, now);
+  absl::StatusOr<RouteAnswer> answer = RouteAnew(query, prompt_tokens, matches, now, decision);
   if (answer.ok() && !query.request_id.empty()) {
     answers_.Remember(query.caller, query.request_id, digest, *answer, now);
   }
@@ -207,7 +215,8 @@ RouteSnapshot RouterCore::SnapshotFor(const RouteQuery& query, uint64_t prompt_t
 }
 
 absl::StatusOr<RouteAnswer> RouterCore::RouteAnew(const RouteQuery& query, uint64_t prompt_tokens,
-                                                  const Matches& matches, absl::Time now) {
+                                                  const Matches& matches, absl::Time now,
+                                                  std::optional<Decision>* decision) {
   absl::StatusOr<std::vector<Candidate>> candidates = CandidatesFor(query);
   if (!candidates.ok()) return candidates.status();
   RouteSnapshot snapshot = SnapshotFor(query, prompt_tokens, matches, now, &*candidates);
@@ -242,7 +251,28 @@ absl::StatusOr<RouteAnswer> RouterCore::RouteAnew(const RouteQuery& query, uint6
     Speculate(query, matches, *booked, first.replica->holder, now);
     if (!query.session.empty()) sessions_.Note(query.tenant, query.session, first.id, now);
   }
+  if (decisions_ == nullptr || !decisions_->Wants(*booked)) return answer;
+  decision->emplace();
+  (*decision)->booking = *booked;
+  (*decision)->fingerprint = query.fingerprint;
+  (*decision)->policy = answer.policy;
+  (*decision)->degraded = answer.degraded;
+  for (const Candidate& candidate : *candidates) (*decision)->replicas.push_back(candidate.id);
+  (*decision)->names = Names();
+  (*decision)->snapshot = std::move(snapshot);
+  (*decision)->ranked = std::move(ranked);
   return answer;
+}
+
+std::shared_ptr<const ReplicaNames> RouterCore::Names() {
+  if (names_ != nullptr && names_version_ == registry_.version()) return names_;
+  ReplicaNames names;
+  for (const auto& [id, replica] : registry_.replicas()) {
+    names.push_back({id, replica.worker_address, registry_.NodeIdOf(replica.holder)});
+  }
+  names_ = std::make_shared<const ReplicaNames>(std::move(names));
+  names_version_ = registry_.version();
+  return names_;
 }
 
 // All that was not fed, also what another booking marked: that one may end first.

@@ -33,6 +33,7 @@ absl::StatusOr<HolderRegistry> HolderRegistry::Make(std::vector<std::string> add
 absl::StatusOr<HolderRegistry::Claimed> HolderRegistry::Claim(
     HolderIndex holder, const v1::NodeInfo& hello, absl::FunctionRef<bool(HolderIndex)> lives) {
   CAIRN_CHECK(holder < holders_.size());
+  ++version_;
   Holder& claimer = holders_[holder];
   Claimed claimed;
   for (HolderIndex other = 0; other < holders_.size(); ++other) {
@@ -112,6 +113,7 @@ void HolderRegistry::SettleWorkers(absl::FunctionRef<bool(HolderIndex)> out) {
     }
     EndDispute(&holder);
     holder.conflict.clear();
+    ++version_;
   }
 }
 

@@ -59,6 +59,8 @@ class HolderRegistry {
   const std::string& NodeIdOf(HolderIndex holder) const { return holders_[holder].node_id; }
 
   const Replicas& replicas() const { return replicas_; }
+  // Another one whenever replicas or node ids may have changed.
+  uint64_t version() const { return version_; }
   std::optional<ReplicaId> FindReplica(absl::string_view worker_address) const;
 
   // What is in dispute about the holder now: another node that says its id or names its worker.
@@ -88,6 +90,7 @@ class HolderRegistry {
   std::vector<Holder> holders_;
   Replicas replicas_;
   ReplicaId next_replica_ = 1;
+  uint64_t version_ = 0;
   size_t disputes_ = 0;  // Holders with a disputed worker.
 };
 
