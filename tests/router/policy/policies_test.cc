@@ -80,6 +80,37 @@ TEST_P(EachRoutePolicyTest, NobodyAndNothingQueuedAndNoFullBlockAreNoTrouble) {
   EXPECT_EQ(Rank(GetParam(), tiny).size(), 3u);
 }
 
+TEST_P(EachRoutePolicyTest, ThoseThatMissTheDeadlineComeAfterTheOthersTheFastestFirst) {
+  RouteSnapshot snapshot = Snapshot(5);
+  snapshot.replicas[0].queued_prefill_tokens = 9000;
+  snapshot.replicas[2].queued_prefill_tokens = 5000;
+  snapshot.replicas[4].queued_prefill_tokens = 7000;
+  snapshot.replicas[2].own_tokens[kDeviceTier] = 1000;  // Which some would follow.
+  snapshot.transfer.own = {1e12, 1e12, 1e12};
+  snapshot.deadline_seconds = 2;
+  std::vector<size_t> order;
+  for (const RankedChoice& choice : Rank(GetParam(), snapshot)) order.push_back(choice.replica);
+  EXPECT_THAT((std::set<size_t>{order[0], order[1]}), ElementsAre(1, 3));
+  EXPECT_THAT((std::vector<size_t>{order[2], order[3], order[4]}), ElementsAre(2, 4, 0));
+}
+
+TEST_P(EachRoutePolicyTest, SaysWhatItsScoresAreInAndOfWhatEachTimeIsMade) {
+  RouteSnapshot snapshot = Snapshot(2);
+  snapshot.replicas[0].queued_prefill_tokens = 3000;
+  snapshot.replicas[1].own_tokens[kHostTier] = 600;
+  snapshot.transfer.own = {1e12, 6000, 1e12};
+  EXPECT_FALSE((*MakeRoutePolicy(GetParam(), {}))->score_unit().empty());
+  for (const RankedChoice& choice : Rank(GetParam(), snapshot)) {
+    const RouteTerms& terms = choice.terms;
+    const bool first = choice.replica == 0;
+    EXPECT_NEAR(terms.queued_seconds, first ? 3 : 0, 1e-9);
+    EXPECT_NEAR(terms.compute_seconds, first ? 1 : 0.4, 1e-9);
+    EXPECT_NEAR(terms.fetch_seconds, first ? 0 : 0.1, 1e-9);
+    EXPECT_NEAR(terms.expected_ttft_seconds, first ? 4 : 0.5, 1e-9);
+    EXPECT_EQ(terms.trust, 1);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(EachPolicy, EachRoutePolicyTest, ::testing::ValuesIn([] {
                            std::vector<std::string> names;
                            for (const absl::string_view name : RoutePolicyNames()) {

@@ -1,5 +1,4 @@
-// Snapshots made by hand, ranked by the policy alone: 1,000 tokens a second everywhere, so that
-// seconds are thousands of tokens.
+// Snapshots made by hand, ranked by the policy alone: queues, matches, rendezvous, who is out.
 #include "router/policy/prefix_cost_policy.h"
 
 #include <gmock/gmock.h>
@@ -7,33 +6,12 @@
 #include <array>
 #include <set>
 
+#include "tests/router/policy/prefix_cost_fixture.h"
+
 namespace cairn::router {
 namespace {
 
-class PrefixCostPolicyTest : public ::testing::Test {
- protected:
-  PrefixCostPolicyTest() {
-    snapshot_.prompt_tokens = 10'000;
-    snapshot_.transfer.own = {1e12, 1e12, 2000};
-    for (uint64_t i = 0; i < 3; ++i) {
-      ReplicaView replica;
-      replica.stable_hash = 1000 + i;
-      replica.available = true;
-      replica.prefill_tokens_per_second = 1000;
-      snapshot_.replicas.push_back(replica);
-    }
-  }
-  std::vector<size_t> Order() {
-    std::vector<size_t> order;
-    for (const RankedChoice& choice : policy_.Rank(snapshot_)) order.push_back(choice.replica);
-    return order;
-  }
-  RankedChoice First() { return policy_.Rank(snapshot_).front(); }
-  ReplicaView& At(size_t replica) { return snapshot_.replicas[replica]; }
-
-  PrefixCostPolicy policy_{{.miss_weight = 10, .decode_weight = 0.01}};
-  RouteSnapshot snapshot_;
-};
+using PrefixCostPolicyTest = PrefixCostFixture;
 
 TEST_F(PrefixCostPolicyTest, TheLongestPrefixWinsAmongEqualQueues) {
   At(1).own_tokens[kHostTier] = 4000;
