@@ -24,7 +24,7 @@ constexpr absl::string_view kAddressValue = "HOST:PORT";
 std::vector<Command> AllCommands() {
   return {DescribeCommand(), RegisterCommand(), LookupCommand(), PutCommand(),
           GetCommand(),      ClearCommand(),    PinCommand(),    RetireCommand(),
-          PurgeCommand(),    KeysCommand(),     ReplayCommand()};
+          PurgeCommand(),    KeysCommand(),     ReplayCommand(),   ReplayDecisionsCommand()};
 }
 
 std::string Usage() {
@@ -32,7 +32,7 @@ std::string Usage() {
       "usage: cairnctl COMMAND [--flag value]...\n"
       "Asks one cache node, or computes what needs none.\n\ncommands:\n";
   for (const Command& command : AllCommands()) {
-    absl::StrAppend(&usage, absl::StrFormat("  %-10s %s\n", command.name, command.summary));
+    absl::StrAppend(&usage, absl::StrFormat("  %-16s %s\n", command.name, command.summary));
   }
   absl::StrAppend(&usage, "\ncairnctl COMMAND --help says which flags a command takes.\n");
   return usage;

@@ -42,6 +42,7 @@ Command PurgeCommand();
 Command PinCommand();
 Command KeysCommand();
 Command ReplayCommand();
+Command ReplayDecisionsCommand();
 
 // Runs `arguments` (without the program's name): finds the command, parses, runs, and says on `err`
 // what went wrong and what to do. The program's exit code.

@@ -1,0 +1,319 @@
+// cairnctl replay-decisions: runs routing policies over what a router decided, and compares.
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "client/ctl/command.h"
+#include "client/ctl/inputs.h"
+#include "client/ctl/usage_error.h"
+#include "common/base/hex.h"
+#include "router/decisions/decision_reader.h"
+#include "router/decisions/decision_replay.h"
+
+namespace cairn::ctl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using router::ChoiceTally;
+using router::Decision;
+using router::DecisionReader;
+using router::DecisionReplay;
+using router::RankedChoice;
+using router::ReplicaView;
+
+constexpr uint32_t kDifferencesMax = 10'000;
+constexpr double kMissWeightMax = 1'000'000;
+
+// What was read beside what the replay took.
+struct FileSummary {
+  uint64_t decisions = 0;
+  uint64_t lost_records = 0;
+  absl::Time first;
+  absl::Time last;
+};
+
+double Share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+absl::StatusOr<DecisionReplay::Options> ReadOptions(const CommandLine& line,
+                                                    const router::DecisionRun& run) {
+  DecisionReplay::Options options;
+  options.policy_options = run.options;
+  if (line.Get("policy") == "all") {
+    for (const absl::string_view name : router::RoutePolicyNames()) {
+      options.policies.emplace_back(name);
+    }
+  } else if (line.Given("policy")) {
+    options.policies = absl::StrSplit(line.Get("policy"), ',');
+    for (const std::string& name : options.policies) {
+      const absl::Status known = router::MakeRoutePolicy(name, {}).status();
+      if (!known.ok()) return UsageError(absl::StrCat("--policy: ", known.message()));
+    }
+  }
+  if (line.Given("miss-weight")) {
+    double& weight = options.policy_options.miss_weight;
+    if (!absl::SimpleAtod(line.Get("miss-weight"), &weight) ||
+        !(weight >= 1 && weight <= kMissWeightMax)) {
+      return UsageError(absl::StrCat("--miss-weight: '", line.Get("miss-weight"),
+                                     "' is no number from 1 to ", kMissWeightMax));
+    }
+  }
+  const absl::StatusOr<uint32_t> differences = ParseNumber(line, "differences", kDifferencesMax);
+  if (!differences.ok()) return differences.status();
+  options.differences_max = *differences;
+  return options;
+}
+
+absl::Status ReadAll(DecisionReader* reader, uint64_t decisions_max, DecisionReplay* replay,
+                     FileSummary* summary) {
+  while (decisions_max == 0 || summary->decisions < decisions_max) {
+    const std::optional<DecisionReader::Record> record = reader->Next();
+    if (!record.has_value()) break;
+    if (const auto* const lost = std::get_if<router::LostDecisions>(&*record)) {
+      summary->lost_records += lost->records;
+    } else if (const auto* const outcome = std::get_if<router::DecisionOutcome>(&*record)) {
+      replay->Add(*outcome);
+    } else {
+      const Decision& decision = std::get<Decision>(*record);
+      if (!replay->Add(decision)) {
+        return absl::NotFoundError(
+            absl::StrCat("decision ", summary->decisions, " was made by the policy \"",
+                         decision.policy, "\", which this program does not have; --policy NAME ",
+                         "asks another, or take the program of that router's version"));
+      }
+      if (summary->decisions == 0) summary->first = decision.time;
+      summary->last = decision.time;
+      ++summary->decisions;
+    }
+  }
+  return absl::OkStatus();
+}
+
+Json JsonOf(const ChoiceTally& tally) {
+  return {{"hit_tokens", tally.hit_tokens()},
+          {"remote_tokens", tally.remote_tokens()},
+          {"computed_tokens", tally.computed_tokens()},
+          {"hit_rate", Share(tally.hit_tokens(), tally.prompt_tokens())},
+          {"mean_queued_seconds", tally.queued_seconds()},
+          {"mean_expected_ttft_seconds", tally.expected_ttft_seconds()},
+          {"mean_cost_seconds", tally.cost_seconds()},
+          {"busiest_over_mean", tally.BusiestOverMean()}};
+}
+
+Json JsonOf(const DecisionReplay::OfPolicy& policy) {
+  Json json = {{"policy", policy.policy.empty() ? "as recorded" : policy.policy},
+               {"same_choice", policy.same_choice},
+               {"other_choice", policy.tally.decisions() - policy.same_choice},
+               {"same_answer", policy.same_answer}};
+  json.update(JsonOf(policy.tally));
+  return json;
+}
+
+Json JsonOf(const DecisionReplay::Outcomes& outcomes) {
+  return {{"ended", outcomes.ended},
+          {"measured", outcomes.measured},
+          {"predicted_tokens", outcomes.predicted_tokens},
+          {"delivered_tokens", outcomes.delivered_tokens},
+          {"moved", outcomes.moved},
+          {"unmatched", outcomes.unmatched}};
+}
+
+std::string WorkerOf(const Decision& decision, size_t replica) {
+  for (const router::ReplicaName& name : *decision.names) {
+    if (name.id == decision.replicas[replica]) return name.worker_address;
+  }
+  return absl::StrCat("replica ", decision.replicas[replica]);
+}
+
+// In the order of the replayed answer.
+Json CandidatesOf(const DecisionReplay::Difference& difference) {
+  Json candidates = Json::array();
+  for (const RankedChoice& choice : difference.ranked) {
+    const ReplicaView& view = difference.decision.snapshot.replicas[choice.replica];
+    const auto& recorded = difference.decision.ranked;
+    const auto place =
+        std::find_if(recorded.begin(), recorded.end(),
+                     [&choice](const RankedChoice& one) { return one.replica == choice.replica; });
+    Json candidate = {{"worker_address", WorkerOf(difference.decision, choice.replica)},
+                      {"reason", std::string(router::RouteReasonName(choice.reason))},
+                      {"score", choice.score}};
+    if (place != recorded.end()) {
+      candidate["recorded_place"] = place - recorded.begin() + 1;
+      candidate["recorded_score"] = place->score;
+      candidate["recorded_reason"] = std::string(router::RouteReasonName(place->reason));
+    }
+    candidate.update(Json{{"own_tokens", view.OwnTokens()},
+                          {"remote_tokens", view.remote_tokens},
+                          {"queued_prefill_tokens", view.queued_prefill_tokens},
+                          {"running_kv_tokens", view.running_kv_tokens},
+                          {"requests", view.requests},
+                          {"queued_seconds", choice.terms.queued_seconds},
+                          {"compute_seconds", choice.terms.compute_seconds},
+                          {"fetch_seconds", choice.terms.fetch_seconds},
+                          {"expected_ttft_seconds", choice.terms.expected_ttft_seconds},
+                          {"ramp_seconds", choice.terms.ramp_seconds},
+                          {"label_seconds", choice.terms.label_seconds},
+                          {"session_seconds", choice.terms.session_seconds},
+                          {"trust", choice.terms.trust}});
+    candidates.push_back(std::move(candidate));
+  }
+  return candidates;
+}
+
+Json JsonOf(const DecisionReplay::Difference& difference) {
+  const Decision& decision = difference.decision;
+  return {{"sequence", decision.snapshot.sequence},
+          {"time", absl::FormatTime(decision.time, absl::UTCTimeZone())},
+          {"booking_hex", ToHex(decision.booking.view())},
+          {"prompt_tokens", decision.snapshot.prompt_tokens},
+          {"recorded_policy", decision.policy},
+          {"recorded_choice", WorkerOf(decision, decision.ranked.front().replica)},
+          {"policy", difference.policy},
+          {"choice", WorkerOf(decision, difference.ranked.front().replica)},
+          {"candidates", CandidatesOf(difference)}};
+}
+
+Json Report(const DecisionReader& reader, const DecisionReplay& replay,
+            const FileSummary& summary) {
+  Json report = {{"router_policy", reader.run().policy},
+                 {"share", reader.run().share},
+                 {"decisions", summary.decisions},
+                 {"seconds", absl::ToDoubleSeconds(summary.last - summary.first)},
+                 {"lost_records", summary.lost_records},
+                 {"unknown_records", reader.records_unknown()},
+                 {"bytes_used", reader.bytes_used()},
+                 {"damage", reader.damage()},
+                 {"recorded", JsonOf(replay.recorded())},
+                 {"policies", Json::array()},
+                 {"outcomes", JsonOf(replay.outcomes())},
+                 {"differences", Json::array()}};
+  for (const DecisionReplay::OfPolicy& policy : replay.policies()) {
+    report["policies"].push_back(JsonOf(policy));
+  }
+  for (const DecisionReplay::Difference& difference : replay.differences()) {
+    report["differences"].push_back(JsonOf(difference));
+  }
+  return report;
+}
+
+void PrintRow(const std::string& name, const std::string& same, const ChoiceTally& tally,
+              std::ostream* out) {
+  *out << absl::StrFormat("%-14s %8s %8.4f %10.3f %10.3f %10.3f %13.3f\n", name, same,
+                          Share(tally.hit_tokens(), tally.prompt_tokens()), tally.queued_seconds(),
+                          tally.expected_ttft_seconds(), tally.cost_seconds(),
+                          tally.BusiestOverMean());
+}
+
+void PrintTable(const DecisionReader& reader, const DecisionReplay& replay,
+                const FileSummary& summary, std::ostream* out) {
+  *out << summary.decisions << " decisions of a router with the policy " << reader.run().policy
+       << ", over " << absl::FormatDuration(summary.last - summary.first) << "; "
+       << summary.lost_records << " records are missing\n\n"
+       << absl::StrFormat("%-14s %8s %8s %10s %10s %10s %13s\n", "policy", "same", "hit rate",
+                          "queued s", "ttft s", "cost s", "busiest/mean");
+  PrintRow("(recorded)", "", replay.recorded(), out);
+  for (const DecisionReplay::OfPolicy& policy : replay.policies()) {
+    PrintRow(policy.policy.empty() ? "(replayed)" : policy.policy,
+             absl::StrFormat("%.1f%%", 100 * Share(policy.same_choice, summary.decisions)),
+             policy.tally, out);
+    if (!policy.policy.empty()) continue;
+    *out << "\n"
+         << policy.same_answer << " of " << summary.decisions
+         << " answers are the recorded ones, bit for bit\n";
+  }
+  const DecisionReplay::Outcomes& outcomes = replay.outcomes();
+  *out << "\n"
+       << outcomes.measured << " were reported on: " << outcomes.predicted_tokens
+       << " cached tokens predicted, " << outcomes.delivered_tokens << " delivered\n";
+}
+
+void PrintDifference(const DecisionReplay::Difference& difference, std::ostream* out) {
+  const Json json = JsonOf(difference);
+  *out << "\ndecision " << json["sequence"] << ", " << json["prompt_tokens"]
+       << " tokens: " << json["recorded_policy"].get<std::string>() << " chose "
+       << json["recorded_choice"].get<std::string>() << ", " << json["policy"].get<std::string>()
+       << " chooses " << json["choice"].get<std::string>() << "\n"
+       << absl::StrFormat("  %-24s %-11s %8s %12s %9s %9s %9s %9s %9s %8s\n", "worker", "reason",
+                          "recorded", "score", "own", "remote", "queued s", "compute s", "fetch s",
+                          "requests");
+  for (const Json& one : json["candidates"]) {
+    *out << absl::StrFormat(
+        "  %-24s %-11s %8s %12.4f %9d %9d %9.3f %9.3f %9.3f %8d\n",
+        one["worker_address"].get<std::string>(), one["reason"].get<std::string>(),
+        one.contains("recorded_place") ? one["recorded_place"].dump() : "-",
+        one["score"].get<double>(), one["own_tokens"].get<uint64_t>(),
+        one["remote_tokens"].get<uint64_t>(), one["queued_seconds"].get<double>(),
+        one["compute_seconds"].get<double>(), one["fetch_seconds"].get<double>(),
+        one["requests"].get<uint64_t>());
+  }
+}
+
+absl::Status Run(const CommandLine& line, const Streams& streams) {
+  const std::string& output = line.Get("output");
+  if (output != "text" && output != "json") {
+    return UsageError(absl::StrCat("--output: '", output, "' is neither text nor json"));
+  }
+  const std::string& path = line.Get("decisions");
+  if (path.empty()) {
+    return UsageError("--decisions: name the file that cairn-router --record-decisions wrote");
+  }
+  uint64_t decisions_max = 0;
+  if (!absl::SimpleAtoi(line.Get("limit"), &decisions_max)) {
+    return UsageError(absl::StrCat("--limit: '", line.Get("limit"), "' is no whole number"));
+  }
+  std::ifstream file;
+  if (path != "-") file.open(path, std::ios::binary);
+  if (path != "-" && !file) return absl::NotFoundError(absl::StrCat(path, ": cannot be opened"));
+  absl::StatusOr<DecisionReader> reader = DecisionReader::Open(path == "-" ? streams.in : &file);
+  if (!reader.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", reader.status().message()));
+  }
+  const absl::StatusOr<DecisionReplay::Options> options = ReadOptions(line, reader->run());
+  if (!options.ok()) return options.status();
+  absl::StatusOr<DecisionReplay> replay = DecisionReplay::Make(*options);
+  if (!replay.ok()) return replay.status();
+  FileSummary summary;
+  if (absl::Status status = ReadAll(&*reader, decisions_max, &*replay, &summary); !status.ok()) {
+    return status;
+  }
+  if (!reader->damage().empty() && streams.err != nullptr) {
+    *streams.err << path << ": what follows byte " << reader->bytes_used()
+                 << " is not used: " << reader->damage() << "\n";
+  }
+  if (output == "json") return Print(line, Report(*reader, *replay, summary), streams.out);
+  PrintTable(*reader, *replay, summary, streams.out);
+  for (const DecisionReplay::Difference& difference : replay->differences()) {
+    PrintDifference(difference, streams.out);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Command ReplayDecisionsCommand() {
+  return {.name = "replay-decisions",
+          .summary = "runs routing policies over what a router decided, and compares",
+          .flags = WithCommonFlags(
+              {{"decisions", "FILE", "",
+                "what cairn-router --record-decisions wrote; - reads it "
+                "from standard input"},
+               {"policy", "NAMES", "",
+                "policies to ask, comma-separated, or all; without it each "
+                "decision's own"},
+               {"miss-weight", "X", "", "the default policy's; without it the router's"},
+               {"limit", "N", "0", "ends after so many decisions; 0: with the file"},
+               {"differences", "N", "0",
+                "print so many decisions that differ, with each "
+                "candidate's terms"}},
+              /*asks_node=*/false),
+          .run = Run};
+}
+
+}  // namespace cairn::ctl

@@ -1,0 +1,186 @@
+// cairnctl replay-decisions as a person uses it, through the function that main calls: over files
+// that the router's recorder wrote, files that are cut, files that are none, and command lines that
+// make no sense.
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "client/ctl/command.h"
+#include "router/decisions/decision_recorder.h"
+#include "tests/router/decisions/memory_storage.h"
+#include "tests/router/decisions/sample_decisions.h"
+#include "tests/testing/fake_clock.h"
+
+namespace cairn::ctl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+using Json = nlohmann::json;
+
+constexpr uint32_t kDecisions = 300;
+
+struct Ran {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+Ran RunIt(std::vector<std::string> arguments, const std::string& input = "") {
+  arguments.insert(arguments.begin(), "replay-decisions");
+  std::istringstream in(input);
+  std::ostringstream out;
+  std::ostringstream err;
+  const int code = RunCairnctl(arguments, {&in, &out}, &err);
+  return {code, out.str(), err.str()};
+}
+
+// As a router with the default policy writes it, a second from one to the next; the first third is
+// reported on.
+std::string Recorded() {
+  router::MemoryDisk disk;
+  testing::FakeClock clock;
+  router::DecisionRecorderOptions options;
+  options.policy = "prefix_cost";
+  router::DecisionRecorder recorder(options, std::make_unique<router::MemoryStorage>(&disk),
+                                    &clock);
+  EXPECT_TRUE(recorder.Open().ok());
+  const auto names = router::NumberedNames(4);
+  for (uint32_t number = 0; number < kDecisions; ++number) {
+    recorder.OnDecision(router::NumberedDecision(number, names));
+    if (number < kDecisions / 3) {
+      recorder.OnOutcome({.booking = router::NumberedBooking(number), .cached_tokens = 512});
+    }
+    clock.Advance(absl::Seconds(1));
+  }
+  recorder.Flush();
+  return disk.files.front();
+}
+
+std::string FileOf(const std::string& content) {
+  const std::string path =
+      absl::StrCat(::testing::TempDir(), "/replay_decisions-",
+                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::ofstream(path, std::ios::binary) << content;
+  return path;
+}
+
+TEST(ReplayDecisionsCommandTest, TheRecordedPolicyGivesTheRecordedAnswersBitForBit) {
+  const Ran ran = RunIt({"--decisions", FileOf(Recorded())});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, StartsWith("300 decisions of a router with the policy prefix_cost"));
+  EXPECT_THAT(ran.out, HasSubstr("300 of 300 answers are the recorded ones, bit for bit"));
+  EXPECT_THAT(ran.out, HasSubstr("100 were reported on"));
+  EXPECT_THAT(ran.err, IsEmpty());
+}
+
+TEST(ReplayDecisionsCommandTest, AllPoliciesAreComparedAndTheSameInEachRun) {
+  const std::string path = FileOf(Recorded());
+  const Ran ran = RunIt({"--decisions", path, "--policy", "all", "--output", "json"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(RunIt({"--decisions", path, "--policy", "all", "--output", "json"}).out, ran.out);
+  const Json json = Json::parse(ran.out);
+  EXPECT_EQ(json["decisions"], kDecisions);
+  EXPECT_EQ(json["seconds"], kDecisions - 1);
+  EXPECT_EQ(json["damage"], "");
+  ASSERT_EQ(json["policies"].size(), router::RoutePolicyNames().size());
+  EXPECT_EQ(json["policies"][0]["policy"], "prefix_cost");
+  EXPECT_EQ(json["policies"][0]["same_answer"], kDecisions);
+  EXPECT_EQ(json["policies"][0]["hit_rate"], json["recorded"]["hit_rate"]);
+  for (const Json& policy : json["policies"]) {
+    EXPECT_EQ(policy["same_choice"].get<uint32_t>() + policy["other_choice"].get<uint32_t>(),
+              kDecisions);
+  }
+  EXPECT_EQ(json["outcomes"]["measured"], kDecisions / 3);
+  EXPECT_EQ(json["outcomes"]["delivered_tokens"], kDecisions / 3 * 512);
+}
+
+TEST(ReplayDecisionsCommandTest, DifferencesShowEachCandidate) {
+  const std::string path = FileOf(Recorded());
+  const Ran ran = RunIt({"--decisions", path, "--policy", "least_loaded", "--differences", "2"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("prefix_cost chose worker-"),
+                             HasSubstr("least_loaded chooses worker-")));
+  const Json json = Json::parse(RunIt({"--decisions", path, "--policy", "least_loaded",
+                                       "--differences", "2", "--output", "json"})
+                                    .out);
+  ASSERT_EQ(json["differences"].size(), 2u);
+  const Json& difference = json["differences"][0];
+  EXPECT_EQ(difference["policy"], "least_loaded");
+  ASSERT_EQ(difference["candidates"].size(), 4u);
+  EXPECT_EQ(difference["candidates"][0]["worker_address"], difference["choice"]);
+  for (const Json& candidate : difference["candidates"]) {
+    EXPECT_TRUE(candidate["score"].is_number());
+    EXPECT_TRUE(candidate["recorded_place"].is_number());
+    EXPECT_TRUE(candidate["queued_seconds"].is_number());
+  }
+}
+
+TEST(ReplayDecisionsCommandTest, AnotherWeightIsAskedWithoutAnotherRouter) {
+  const std::string path = FileOf(Recorded());
+  const Json json =
+      Json::parse(RunIt({"--decisions", path, "--miss-weight", "1", "--output", "json"}).out);
+  EXPECT_LT(json["policies"][0]["same_choice"], kDecisions);
+  EXPECT_LT(json["policies"][0]["mean_queued_seconds"], json["recorded"]["mean_queued_seconds"]);
+}
+
+TEST(ReplayDecisionsCommandTest, ALimitEndsItAndStandardInputIsRead) {
+  const Json json =
+      Json::parse(RunIt({"--decisions", "-", "--limit", "7", "--output", "json"}, Recorded()).out);
+  EXPECT_EQ(json["decisions"], 7);
+}
+
+TEST(ReplayDecisionsCommandTest, WhatStandsBeforeADamageIsUsedAndTheDamageSaid) {
+  const std::string whole = Recorded();
+  const Ran cut = RunIt({"--decisions", FileOf(whole.substr(0, whole.size() / 2))});
+  EXPECT_EQ(cut.code, 0);
+  EXPECT_THAT(cut.out, Not(StartsWith("300 ")));
+  EXPECT_THAT(cut.out, HasSubstr(" answers are the recorded ones, bit for bit"));
+  EXPECT_THAT(cut.err, AllOf(HasSubstr("what follows byte "), HasSubstr("ends within a frame")));
+  std::string changed = whole;
+  changed[changed.size() / 2] ^= 4;
+  EXPECT_THAT(RunIt({"--decisions", FileOf(changed)}).err, HasSubstr("checksum"));
+}
+
+TEST(ReplayDecisionsCommandTest, FilesThatAreNoneEndWith1) {
+  const std::string foreign = FileOf("{\"trace\": 1}\n");
+  const Ran ran = RunIt({"--decisions", foreign});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr(foreign + ": is no file of decisions"));
+  std::string later = Recorded();
+  later[8] = 9;
+  EXPECT_THAT(RunIt({"--decisions", FileOf(later)}).err, HasSubstr("version 9"));
+  const Ran missing = RunIt({"--decisions", "/nonexistent"});
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("/nonexistent: cannot be opened"));
+}
+
+TEST(ReplayDecisionsCommandTest, CommandLinesThatMakeNoSenseEndWith2AndUsage) {
+  const std::string path = FileOf(Recorded());
+  EXPECT_EQ(RunIt({}).code, 2);
+  for (const std::vector<std::string>& flags :
+       std::vector<std::vector<std::string>>{{"--policy", "best"},
+                                             {"--policy", ""},
+                                             {"--policy", "random,"},
+                                             {"--miss-weight", "0.5"},
+                                             {"--miss-weight", "much"},
+                                             {"--limit", "-1"},
+                                             {"--differences", "99999"},
+                                             {"--output", "xml"}}) {
+    std::vector<std::string> arguments = {"--decisions", path};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const Ran ran = RunIt(arguments);
+    EXPECT_EQ(ran.code, 2) << flags[0] << " " << flags[1];
+    EXPECT_THAT(ran.err, AllOf(StartsWith("cairnctl replay-decisions: "), HasSubstr(flags[0]),
+                               HasSubstr("usage: cairnctl replay-decisions")));
+  }
+}
+
+}  // namespace
+}  // namespace cairn::ctl
