@@ -243,6 +243,37 @@ Reactor* CacheNodeService::PinBlocks(Context* context, const v1::PinBlocksReques
   return RunHere(RpcMethod::kPinBlocks, context, &NodeCalls::PinBlocks, *request, response);
 }
 
+Reactor* CacheNodeService::PullBlocks(Context* context, const v1::PullBlocksRequest* request,
+                                      v1::PullBlocksResponse* response) {
+  RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kPullBlocks);
+  const absl::StatusOr<Caller> caller = Resolve(*context, RpcMethod::kPullBlocks);
+  if (!caller.ok()) return Finish(context, std::move(call), caller.status());
+  if (parts_.facts->draining()) {
+    return Finish(context, std::move(call),
+                  absl::UnavailableError("the node is draining; use another one"));
+  }
+  absl::StatusOr<PullCalls::Pending> pull = parts_.pulls->Begin(*caller, *request);
+  if (!pull.ok()) return Finish(context, std::move(call), pull.status());
+  const absl::Duration wait = pull->wait();
+  return WaitingReply::Start(
+      parts_.waiting, parts_.waiter, parts_.clock->SteadyNow() + wait, std::move(call),
+      [pulls = parts_.pulls, pull = *std::move(pull), waits = wait > absl::ZeroDuration(),
+       response](bool last) -> std::optional<absl::Status> {
+        if (!pulls->TryAnswer(pull, last || !waits, response)) return std::nullopt;
+        return absl::OkStatus();
+      });
+}
+
+Reactor* CacheNodeService::DescribeBlocks(Context* context,
+                                          const v1::DescribeBlocksRequest* request,
+                                          v1::DescribeBlocksResponse* response) {
+  RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kDescribeBlocks);
+  const absl::StatusOr<Caller> caller = Resolve(*context, RpcMethod::kDescribeBlocks);
+  return Finish(
+      context, std::move(call),
+      caller.ok() ? parts_.pulls->DescribeBlocks(*caller, *request, response) : caller.status());
+}
+
 grpc::ServerBidiReactor<v1::WatchBlocksRequest, v1::WatchBlocksResponse>*
 CacheNodeService::WatchBlocks(Context* context) {
   RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kWatchBlocks);

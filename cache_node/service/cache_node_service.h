@@ -10,6 +10,7 @@
 
 #include <string>
 
+#include "cache_node/pull/pull_calls.h"
 #include "cache_node/service/feed_stream.h"
 #include "cache_node/service/get_frames.h"
 #include "cache_node/service/get_stream.h"
@@ -31,6 +32,7 @@ class CacheNodeService final
  public:
   struct Parts {
     NodeCalls* calls = nullptr;
+    PullCalls* pulls = nullptr;
     BlockStore* store = nullptr;
     const CallerResolver* callers = nullptr;
     TenantRates* rates = nullptr;  // Not null.
@@ -82,6 +84,10 @@ class CacheNodeService final
                   v1::DeleteResponse* response) override;
   Reactor* PinBlocks(Context* context, const v1::PinBlocksRequest* request,
                      v1::PinBlocksResponse* response) override;
+  Reactor* PullBlocks(Context* context, const v1::PullBlocksRequest* request,
+                      v1::PullBlocksResponse* response) override;
+  Reactor* DescribeBlocks(Context* context, const v1::DescribeBlocksRequest* request,
+                          v1::DescribeBlocksResponse* response) override;
   grpc::ServerBidiReactor<v1::WatchBlocksRequest, v1::WatchBlocksResponse>* WatchBlocks(
       Context* context) override;
   Reactor* Describe(Context* context, const v1::DescribeRequest* request,

@@ -40,6 +40,10 @@ std::vector<MemoryTerm> MemoryTermsOf(const NodeConfig& config) {
       {"allocator's reserve", AllocatorRetainedMax(), ""},
       {"base", kBaseBytes, ""},
   };
+  if (config.pull.on()) {
+    terms.push_back(
+        {"pulls", Times(config.pull.threads, PullConfig::kBytesPerThread), "pull-threads"});
+  }
   if (!config.disk.on()) return terms;
   terms.push_back({"disk index", config.disk.index_memory, "disk-index-memory"});
   terms.push_back({"disk tier", DiskTierMemory(config.disk), "spill-block-bytes"});

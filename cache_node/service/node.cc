@@ -111,6 +111,9 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config, Disk
     if (!line.ok()) return line.status();
     if (log != nullptr) log(*line);
   }
+  absl::StatusOr<NodePulls::Opened> pulls = NodePulls::Open(config.pull, log);
+  if (!pulls.ok()) return pulls.status();
+  parts.pulls = *std::move(pulls);
   absl::StatusOr<std::unique_ptr<HostMemory>> memory =
       HostMemory::Create(config.host_memory.bytes());
   if (!memory.ok()) return memory.status();
@@ -122,7 +125,8 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config, Disk
   node->file_metrics_.emplace(
       &node->metrics_, "cairn_node",
       std::vector<const FileWatch*>{
-          node->security_->files(), node->quota_watch_.get(),
+          node->security_->files(), node->quota_watch_.get(), node->pulls_.files(),
+          node->pulls_.security_files(),
           node->public_watch_ == nullptr ? nullptr : node->public_watch_->files()});
   if (node->disk_threads_.has_value()) node->disk_threads_->Open();
   if (node->public_watch_ != nullptr) node->public_watch_->Start();
@@ -169,6 +173,7 @@ Node::Node(const NodeConfig& config, ByteSize limit, Opened opened)
              config.MemoryFacts(limit), store_.get(), &in_flight_, &counters_, disk_.tier),
       feed_messages_(store_.get(), &facts_),
       get_slots_(static_cast<uint32_t>(config.gets_max)),
+      pulls_(config.pull, std::move(opened.pulls), PullParts()),
       calls_({.store = store_.get(),
               .counters = &counters_,
               .hasher = &hasher_,
@@ -177,6 +182,7 @@ Node::Node(const NodeConfig& config, ByteSize limit, Opened opened)
               .rates = &rates_,
               .public_scope = public_watch_ == nullptr ? nullptr : &public_watch_->scope(),
               .facts = &facts_,
+              .fences = &pulls_.fences(),
               .disk = disk_.tier != nullptr}),
       executor_(ExecutorOptions(config, "calls", config.executor_threads)),
       removals_(ExecutorOptions(config, "removals", kRemovalThreads)),
@@ -204,6 +210,19 @@ BlockStore::Signals Node::StoreSignals() {
   return signals;
 }
 
+NodePulls::Parts Node::PullParts() {
+  return {.node_id = config_.node_id,
+          .store = store_.get(),
+          .rates = &rates_,
+          .public_scope = public_watch_ == nullptr ? nullptr : &public_watch_->scope(),
+          .clock = &clock_,
+          .hasher = &hasher_,
+          .random = &random_,
+          .metrics = &metrics_,
+          .settled = [this] { waiter_.Signal(); },
+          .log = log_};
+}
+
 void Node::MakeDiskThreads() {
   disk_metrics_.emplace(&metrics_, store_.get(), &counters_, disk_.tier);
   // Says in each record which run of a node wrote it.
@@ -223,6 +242,7 @@ void Node::MakeDiskThreads() {
 CacheNodeService::Parts Node::ServiceParts() {
   CacheNodeService::Parts parts;
   parts.calls = &calls_;
+  parts.pulls = &pulls_.calls();
   parts.store = store_.get();
   parts.callers = &security_->callers();
   parts.rates = &rates_;
@@ -296,6 +316,7 @@ Node::~Node() {
   if (public_watch_ != nullptr) public_watch_->Stop();
   server_ = nullptr;  // Cancels and awaits all calls.
   metrics_server_ = nullptr;
+  pulls_.Stop();
   heartbeat_.reset();
   ticker_.reset();
   disk_threads_.reset();
@@ -335,6 +356,7 @@ bool Node::IsIdle() const {
 void Node::Drain() {
   server_->SetReady(false);
   facts_.SetDraining();
+  pulls_.Stop();
   if (disk_threads_.has_value()) disk_threads_->Drain();
   router_.Heartbeat();
   idle_.WaitFor(config_.drain_grace);

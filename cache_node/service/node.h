@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cache_node/pull/node_pulls.h"
 #include "cache_node/service/cache_node_service.h"
 #include "cache_node/service/counted_pin.h"
 #include "cache_node/service/disk_bells.h"
@@ -106,6 +107,7 @@ class Node {
     std::unique_ptr<ServerSecurity> security;
     std::unique_ptr<TenantQuotaFile> quotas;            // Null where tenants have no limits.
     std::unique_ptr<PublicPrefixFile> public_prefixes;  // Null where none are listed.
+    NodePulls::Opened pulls;
     Log log;
   };
 
@@ -114,6 +116,7 @@ class Node {
   void LimitTenants(std::unique_ptr<TenantQuotaFile> quotas);
 
   BlockStore::Signals StoreSignals();
+  NodePulls::Parts PullParts();
   void MakeDiskThreads();
 
   absl::Status Listen();
@@ -158,6 +161,7 @@ class Node {
   NodeFacts facts_;
   FeedMessages feed_messages_;
   GetSlots get_slots_;
+  NodePulls pulls_;
   NodeCalls calls_;
   Executor executor_;
   Executor removals_;

@@ -54,6 +54,7 @@ absl::Status NodeCalls::RetireNamespace(const Caller& caller,
   }
   const absl::StatusOr<Fingerprint> fingerprint = FingerprintFromProto(request.fingerprint());
   if (!fingerprint.ok()) return fingerprint.status();
+  parts_.fences->Retired(*fingerprint, parts_.clock->WallNow());
   const absl::StatusOr<RemovedBlocks> removed = parts_.store->RetireNamespace(*fingerprint);
   if (!removed.ok()) return removed.status();
   response->set_epoch(removed->epoch);
@@ -73,8 +74,10 @@ absl::Status NodeCalls::ClearScope(const Caller& caller, const v1::ClearScopeReq
   if (!tenant.ok()) return InField("scope", tenant.status());
   scope->tenant = *tenant;
   if (!parts_.store->IsKnownTo(*tenant, *fingerprint)) return UnknownNamespace(*fingerprint);
+  const BlockKey digest = ScopeDigest(*scope);
+  parts_.fences->Cleared(*fingerprint, *tenant, digest, parts_.clock->WallNow());
   const absl::StatusOr<RemovedBlocks> removed =
-      parts_.store->ClearScope(*tenant, *fingerprint, ScopeDigest(*scope));
+      parts_.store->ClearScope(*tenant, *fingerprint, digest);
   if (!removed.ok()) return removed.status();
   response->set_blocks(removed->blocks);
   response->set_pinned_bytes(removed->pinned_bytes);
@@ -95,9 +98,11 @@ absl::Status NodeCalls::PurgeWriter(const Caller& caller, const v1::PurgeWriterR
     return absl::InvalidArgumentError(
         absl::StrCat("since_unix_ms: ", request.since_unix_ms(), ", must not be negative"));
   }
+  const uint64_t writer = WriterDigest(request.writer());
+  const absl::Time now = parts_.clock->WallNow();
+  parts_.fences->Purged(writer, request.since_unix_ms(), now);
   const absl::StatusOr<RemovedBlocks> removed =
-      parts_.store->PurgeWriter(WriterDigest(request.writer()), request.since_unix_ms(),
-                                absl::ToUnixMillis(parts_.clock->WallNow()));
+      parts_.store->PurgeWriter(writer, request.since_unix_ms(), absl::ToUnixMillis(now));
   if (!removed.ok()) return removed.status();
   response->set_blocks(removed->blocks);
   response->set_done(true);

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cache_node/pull/pull_fences.h"
 #include "cache_node/service/held_lease.h"
 #include "cache_node/service/lookup_plan.h"
 #include "cache_node/service/node_facts.h"
@@ -40,6 +41,7 @@ class NodeCalls {
     TenantRates* rates = nullptr;               // Null: nobody has a limit.
     const PublicScope* public_scope = nullptr;  // Null: the tenant `public` is one like others.
     const NodeFacts* facts = nullptr;
+    PullFences* fences = nullptr;  // Of what is removed by somebody's will.
     bool disk = false;  // There is a disk tier: a lookup may wait for loads.
   };
 

@@ -104,6 +104,7 @@ absl::Status NodeConfig::Validate() const {
   CheckNames(*this, errors);
   CheckMemory(*this, errors);
   disk.Check(host_memory, errors);
+  pull.Check(errors);
   CheckCalls(*this, errors);
   CheckTimes(*this, errors);
   return errors.ToStatus();

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "cache_node/pull/pull_config.h"
 #include "cache_node/service/disk_config.h"
 #include "cache_node/service/node_facts.h"
 #include "cache_node/store/policies/policy_registry.h"
@@ -45,6 +46,7 @@ struct NodeConfig {
   std::string eviction_policy;  // By name; empty: EvictionPolicyName says which.
 
   DiskConfig disk;
+  PullConfig pull;
 
   // Calls.
   ByteSize in_flight_bytes = ByteSize::MiB(64);

@@ -66,6 +66,21 @@ ABSL_FLAG(cairn::ByteSize, spill_pinned_bytes, cairn::ByteSize(),
 ABSL_FLAG(cairn::ByteSize, spill_queue_bytes, cairn::ByteSize::GiB(4),
           "Bytes of blocks that may wait to be written; those beyond it are not.");
 
+ABSL_FLAG(std::string, peer_file, "",
+          "Nodes that this one may pull blocks from, re-read: a line each, node id and address. "
+          "Empty: it pulls nothing.");
+ABSL_FLAG(std::string, peer_tls_ca, "",
+          "CA of the peers' certificates, PEM, re-read; empty: peers are reached in plain text.");
+ABSL_FLAG(std::string, peer_tls_cert, "", "Certificate to show to peers, PEM, re-read.");
+ABSL_FLAG(std::string, peer_tls_key, "", "Private key of --peer-tls-cert.");
+ABSL_FLAG(std::string, peer_tls_name, "",
+          "Name that the peers' certificates have; empty: the host of each address.");
+ABSL_FLAG(std::string, peer_token_file, "",
+          "File with the bearer token to send to peers, one line, re-read.");
+ABSL_FLAG(cairn::ByteSize, pull_bytes_per_second, cairn::ByteSize::MiB(128),
+          "Payload that pulls may bring in a second, all together; 0: no bound.");
+ABSL_FLAG(int, pull_threads, 2, "Transfers from peers at once.");
+
 ABSL_FLAG(cairn::ByteSize, in_flight_bytes, cairn::ByteSize::MiB(64),
           "Payload admitted from the network and not yet in the pool.");
 ABSL_FLAG(int, writers_waiting_max, 2048, "Write streams that may wait for admission.");
@@ -110,6 +125,19 @@ DiskConfig DiskConfigFromFlags() {
   return config;
 }
 
+PullConfig PullConfigFromFlags() {
+  PullConfig config;
+  config.peer_file = absl::GetFlag(FLAGS_peer_file);
+  config.security.tls.ca = absl::GetFlag(FLAGS_peer_tls_ca);
+  config.security.tls.cert = absl::GetFlag(FLAGS_peer_tls_cert);
+  config.security.tls.key = absl::GetFlag(FLAGS_peer_tls_key);
+  config.security.token_file = absl::GetFlag(FLAGS_peer_token_file);
+  config.tls_name = absl::GetFlag(FLAGS_peer_tls_name);
+  config.bytes_per_second = absl::GetFlag(FLAGS_pull_bytes_per_second);
+  config.threads = absl::GetFlag(FLAGS_pull_threads);
+  return config;
+}
+
 }  // namespace
 
 NodeConfig ConfigFromFlags() {
@@ -136,6 +164,7 @@ NodeConfig ConfigFromFlags() {
   config.connections_max = absl::GetFlag(FLAGS_connections_max);
   config.eviction_policy = absl::GetFlag(FLAGS_eviction_policy);
   config.disk = DiskConfigFromFlags();
+  config.pull = PullConfigFromFlags();
   config.in_flight_bytes = absl::GetFlag(FLAGS_in_flight_bytes);
   config.writers_waiting_max = absl::GetFlag(FLAGS_writers_waiting_max);
   config.admission_wait = ms(absl::GetFlag(FLAGS_admission_wait_ms));

@@ -21,6 +21,8 @@ constexpr std::array<absl::string_view, kRpcMethodCount> kNames = {"RegisterName
                                                                    "ReportMismatch",
                                                                    "Delete",
                                                                    "PinBlocks",
+                                                                   "PullBlocks",
+                                                                   "DescribeBlocks",
                                                                    "WatchBlocks",
                                                                    "Describe",
                                                                    "unknown"};

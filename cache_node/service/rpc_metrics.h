@@ -29,11 +29,13 @@ enum class RpcMethod : size_t {
   kReportMismatch,
   kDelete,
   kPinBlocks,
+  kPullBlocks,
+  kDescribeBlocks,
   kWatchBlocks,
   kDescribe,
   kUnknown,  // A name that the service does not have.
 };
-inline constexpr size_t kRpcMethodCount = 19;
+inline constexpr size_t kRpcMethodCount = 21;
 
 absl::string_view RpcMethodName(RpcMethod method);
 

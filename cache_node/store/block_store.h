@@ -29,6 +29,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "cache_node/store/block_pin.h"
+#include "cache_node/store/block_record.h"
 #include "cache_node/store/disk_options.h"
 #include "cache_node/store/disk_task.h"
 #include "cache_node/store/durable_ledger.h"
@@ -129,6 +130,12 @@ class BlockStore {
   };
   absl::StatusOr<PinAnswer> PinForRead(absl::string_view tenant, const Fingerprint& fingerprint,
                                        const std::optional<LeaseId>& lease, const BlockKey& key);
+
+  // Of the tenant's own blocks: all that is known of them beside their bytes. Pins, uses and counts
+  // nothing. Blocks whose tokens would be more than `tokens_max` in all are kNotLeased; 0: without
+  // tokens.
+  BlockRecords DescribeBlocks(absl::string_view tenant, const Fingerprint& fingerprint,
+                              absl::Span<const BlockKey> keys, uint64_t tokens_max) const;
 
   // --- Writes ---
   absl::StatusOr<ReserveAnswer> Reserve(absl::string_view tenant, const Fingerprint& fingerprint,

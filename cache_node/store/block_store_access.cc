@@ -3,6 +3,7 @@
 
 #include "cache_node/store/block_store.h"
 #include "cache_node/store/commit_operation.h"
+#include "cache_node/store/describe_operation.h"
 #include "cache_node/store/lease_operations.h"
 #include "cache_node/store/lookup_operation.h"
 #include "cache_node/store/reserve_operation.h"
@@ -90,6 +91,18 @@ absl::StatusOr<BlockStore::PinAnswer> BlockStore::PinForRead(absl::string_view t
     answer.pin = BlockPin(this, *entry, state_->slots.Bytes(**entry));
   }
   return answer;
+}
+
+BlockRecords BlockStore::DescribeBlocks(absl::string_view tenant, const Fingerprint& fingerprint,
+                                        absl::Span<const BlockKey> keys,
+                                        uint64_t tokens_max) const {
+  DescribeOperation describe(tenant, fingerprint, keys, tokens_max);
+  bool done = false;
+  while (!done) {
+    absl::ReaderMutexLock lock(&mutex_);
+    done = describe.Step(*state_);
+  }
+  return describe.Take();
 }
 
 void BlockStore::Unpin(BlockEntry* entry) {

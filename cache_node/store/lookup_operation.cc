@@ -6,9 +6,8 @@
 #include "common/base/check.h"
 
 namespace cairn::node {
-namespace {
 
-BlockState StateOf(RemovalReason reason) {
+BlockState StateOfRemoved(RemovalReason reason) {
   switch (reason) {
     case RemovalReason::kNone:
       return BlockState::kNeverSeen;
@@ -24,8 +23,6 @@ BlockState StateOf(RemovalReason reason) {
   }
   return BlockState::kNeverSeen;
 }
-
-}  // namespace
 
 LookupOperation::LookupOperation(absl::string_view tenant, const Fingerprint& fingerprint,
                                  const LookupQuery& query)
@@ -109,7 +106,7 @@ bool LookupOperation::JudgeIn(const StoreState& state, PartitionIndex partition,
     return false;
   }
   if (!lesser->has_value() || (*lesser)->state == BlockState::kNeverSeen) {
-    *lesser = {.state = StateOf(state.removed.ReasonOf(partition, key))};
+    *lesser = {.state = StateOfRemoved(state.removed.ReasonOf(partition, key))};
   }
   return false;
 }

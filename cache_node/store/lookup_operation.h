@@ -17,6 +17,9 @@
 
 namespace cairn::node {
 
+// Why a block is not there, of one that was.
+BlockState StateOfRemoved(RemovalReason reason);
+
 class LookupOperation {
  public:
   // All that it borrows outlives it.

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -38,6 +39,10 @@ class ClientSecurity {
   // Null for plain text. (gRPC shares credentials.)
   const std::shared_ptr<grpc::ChannelCredentials>& credentials() const { return credentials_; }
   const CallMetadata* metadata() const { return metadata_.get(); }
+  // The same on behalf of another tenant, for a client that acts for several.
+  CallMetadata MetadataFor(std::string tenant) const {
+    return CallMetadata(token_.get(), std::move(tenant));
+  }
   // Of the files `prefix` and "token" or "tls"; null where there are none.
   const FileWatch* files() const { return watch_.get(); }
 

@@ -12,10 +12,12 @@ constexpr RoleSet kWorkers = {Role::kWorker};
 constexpr RoleSet kReaders = {Role::kWorker, Role::kNode};
 constexpr RoleSet kAdmins = {Role::kAdmin};
 constexpr RoleSet kOwners = {Role::kWorker, Role::kAdmin};
+constexpr RoleSet kPullers = {Role::kWorker, Role::kRouter};
+constexpr RoleSet kPeers = {Role::kNode};
 constexpr RoleSet kWatchers = {Role::kWorker, Role::kRouter, Role::kAdmin};
 constexpr RoleSet kAskers = RoleSet::All();
 
-constexpr std::array<RpcRule, 22> kRules = {{
+constexpr std::array<RpcRule, 24> kRules = {{
     {.method = "CacheNode/RegisterNamespace",
      .roles = kOwners,
      .acts_for_tenant = true,
@@ -35,6 +37,8 @@ constexpr std::array<RpcRule, 22> kRules = {{
     {.method = "CacheNode/ReportMismatch", .roles = kReaders, .acts_for_tenant = true},
     {.method = "CacheNode/Delete", .roles = kOwners, .acts_for_tenant = true, .audited = true},
     {.method = "CacheNode/PinBlocks", .roles = kOwners, .acts_for_tenant = true, .audited = true},
+    {.method = "CacheNode/PullBlocks", .roles = kPullers},
+    {.method = "CacheNode/DescribeBlocks", .roles = kPeers, .acts_for_tenant = true},
     {.method = "CacheNode/WatchBlocks", .roles = kWatchers},
     {.method = "CacheNode/Describe", .roles = kAskers},
     {.method = "Router/Route", .roles = kWorkers},
