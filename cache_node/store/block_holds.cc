@@ -54,6 +54,9 @@ WriteClaim& WriteClaim::operator=(WriteClaim&& other) noexcept {
   token_ = other.token_;
   block_ = other.block_;
   digests_ = std::move(other.digests_);
+  unhashed_ = other.unhashed_;
+  key_ = other.key_;
+  first_ = other.first_;
   return *this;
 }
 

@@ -46,6 +46,7 @@ BlockStore::Section::~Section() ABSL_NO_THREAD_SAFETY_ANALYSIS {
   const bool settled = std::exchange(state.settled, false);
   const bool spills = std::exchange(state.spills_queued, false);
   const bool loads = std::exchange(state.loads_queued, false);
+  const bool recalls = std::exchange(state.recalled, false);
   std::vector<WatcherId> woken = state.feed.TakeWoken();
   if (const size_t shards = state.feed.TakeGivenUp(); shards > 0) {
     store_->counters_->feed_shards_given_up.fetch_add(shards, std::memory_order_relaxed);
@@ -54,6 +55,7 @@ BlockStore::Section::~Section() ABSL_NO_THREAD_SAFETY_ANALYSIS {
   if (settled && store_->signals_.settled) store_->signals_.settled();
   if (spills && store_->signals_.spills) store_->signals_.spills();
   if (loads && store_->signals_.loads) store_->signals_.loads();
+  if (recalls && store_->signals_.recalls) store_->signals_.recalls();
   if (!woken.empty() && store_->signals_.feed) store_->signals_.feed(std::move(woken));
 }
 

@@ -35,6 +35,7 @@
 #include "cache_node/store/durable_ledger.h"
 #include "cache_node/store/eviction_policy.h"
 #include "cache_node/store/feed_hub.h"
+#include "cache_node/store/in_place_types.h"
 #include "cache_node/store/store_counters.h"
 #include "cache_node/store/store_types.h"
 #include "cache_node/store/tenant_quotas.h"
@@ -84,9 +85,10 @@ class BlockStore {
   struct Signals {
     std::function<void()> settled = {};  // A pending block or a lease changed.
     std::function<void(std::vector<WatcherId>)> feed =
-        {};                             // These watchers have something to pull.
-    std::function<void()> spills = {};  // TakeSpills has something that it had not.
-    std::function<void()> loads = {};   // So has TakeLoad.
+        {};                              // These watchers have something to pull.
+    std::function<void()> spills = {};   // TakeSpills has something that it had not.
+    std::function<void()> loads = {};    // So has TakeLoad.
+    std::function<void()> recalls = {};  // So has TakeRecalls.
   };
 
   // Borrows time, random, counters and ledger, which must outlive it. Without a disk tier `ledger`
@@ -136,6 +138,32 @@ class BlockStore {
   // tokens.
   BlockRecords DescribeBlocks(absl::string_view tenant, const Fingerprint& fingerprint,
                               absl::Span<const BlockKey> keys, uint64_t tokens_max) const;
+
+  // --- Readers of this host (cache_node/local) ---
+  // Where blocks of the lease lie, as far as `digests_max` goes (in_place_operations.h). With
+  // `hold` the share ends only by EndLease or CloseShare. At most kStepsPerLock keys.
+  absl::StatusOr<InPlaceAnswer> ReadInPlace(absl::string_view tenant, const LeaseId& lease,
+                                            uint32_t reader, absl::Span<const BlockKey> keys,
+                                            size_t digests_max, bool hold);
+  void CloseShare(absl::string_view tenant, const LeaseId& lease, uint32_t reader);
+  // The memory segment of a block that ReadInPlace answered to this tenant. UNAVAILABLE: not now.
+  absl::StatusOr<LentSegment> LendSegment(absl::string_view tenant, const InPlaceBlock& block,
+                                          BorrowerId borrower);
+  // As of SegmentLoans.
+  void ReturnSegments(BorrowerId borrower, absl::Span<const uint64_t> segments);
+  void ReturnAllSegments(BorrowerId borrower);
+  bool BorrowerGone(BorrowerId borrower);
+  std::vector<SegmentRecall> TakeRecalls();
+  SegmentLoans::Counts Loans() const;
+  // Staging memory of a borrower, one at a time, charged to its tenant. False: over its quota.
+  bool ChargeStaging(absl::string_view tenant, BorrowerId borrower, uint64_t bytes);
+  // Also where nothing was charged.
+  void EndStaging(BorrowerId borrower);
+  // Copies whole segments from memory that others may write meanwhile to where they go, and takes
+  // in what landed; answers the digests of that. Of a claim without digests of its own these count;
+  // else INVALID_ARGUMENT where one differs. `already_in`: the bytes are compared instead.
+  absl::StatusOr<std::vector<uint64_t>> LandStaged(WriteClaim claim,
+                                                   absl::Span<const uint8_t> bytes);
 
   // --- Writes ---
   absl::StatusOr<ReserveAnswer> Reserve(absl::string_view tenant, const Fingerprint& fingerprint,

@@ -55,7 +55,7 @@ bool LookupOperation::StepHold(StoreState* state, absl::Time now) {
 
 // Loads and leases the block at the cursor, as far as that is wanted and can be, and goes on.
 LookupOperation::Verdict LookupOperation::Hold(StoreState* state, Found found, absl::Time now) {
-  if (found.disk != 0 && reachable_) {
+  if (found.disk != 0 && reachable_ && !query_.resident_only) {
     BlockEntry* loading = nullptr;
     const SpaceSeeker::Verdict verdict = StartLoad(state, found.disk, now, &loading);
     if (verdict == SpaceSeeker::Verdict::kAgain) return Verdict::kAgain;

@@ -15,15 +15,15 @@ bool CountsAsHeld(const BlockEntry& entry) {
 
 EvictionPolicy::BlockTraits TraitsOf(const BlockEntry& entry) {
   const Token* token = entry.token;
-  return {.key = PolicyKey(entry.key),
-          .depth = entry.depth,
-          .tokens = entry.map->layout().block_tokens,
-          .bytes = entry.block_bytes(),
-          .priority = entry.retention.priority,
-          .prompt_blocks = token != nullptr ? token->prompt_blocks : 0,
-          .prompt_hits = token != nullptr ? token->prompt_hits : 0,
-          .parent = entry.family != nullptr ? HandleIn(*entry.space, entry.family->parent)
-                                            : kNoBlock};
+  return {
+      .key = PolicyKey(entry.key),
+      .depth = entry.depth,
+      .tokens = entry.map->layout().block_tokens,
+      .bytes = entry.block_bytes(),
+      .priority = entry.retention.priority,
+      .prompt_blocks = token != nullptr ? token->prompt_blocks : 0,
+      .prompt_hits = token != nullptr ? token->prompt_hits : 0,
+      .parent = entry.family != nullptr ? HandleIn(*entry.space, entry.family->parent) : kNoBlock};
 }
 
 // At least one: else nothing small could stay in a pool of large segments.
@@ -200,7 +200,7 @@ std::optional<SlotSpace::Victim> SlotSpace::VictimElsewhere(
 }
 
 std::optional<uint32_t> SlotSpace::SegmentToRemake(
-    const ClassSpace& space, std::optional<UseStamp> before, bool refused,
+    const ClassSpace& space, std::optional<UseStamp> before, bool refused, bool lent_too,
     absl::FunctionRef<bool(const HostMemory::SegmentInfo&)> may_take) const {
   std::optional<uint32_t> best;
   std::optional<uint32_t> empty;
@@ -208,7 +208,8 @@ std::optional<uint32_t> SlotSpace::SegmentToRemake(
   uint32_t missing = 0;
   for (uint32_t i = 0; i < memory_->segment_count(); ++i) {
     const HostMemory::SegmentInfo info = memory_->Info(i);
-    if (info.in_remake || info.slot_class == space.slot_class) continue;
+    if (info.in_remake || info.away || info.slot_class == space.slot_class) continue;
+    if (info.lent && !lent_too) continue;
     if (info.missing) {
       if (!refused) return i;
       if (++missing >= kRefusedMax) return std::nullopt;
@@ -240,7 +241,7 @@ std::optional<uint32_t> SlotSpace::SpareSegment(const ClassSpace& space) const {
   absl::flat_hash_map<SlotClass, Sparsest> by_class;
   for (uint32_t i = 0; i < memory_->segment_count(); ++i) {
     const HostMemory::SegmentInfo info = memory_->Info(i);
-    if (info.in_remake || info.missing || info.slots == 0) continue;
+    if (info.in_remake || info.missing || info.lent || info.slots == 0) continue;
     if (info.slot_class == space.slot_class) continue;
     Sparsest& sparsest = by_class[info.slot_class];
     sparsest.free += info.slots - info.slots_used;

@@ -87,13 +87,15 @@ class SlotSpace {
   // The memory segment of another class that was used least recently, when nothing in it is held
   // and its newest use is before `before` (any, when nothing). One that the kernel refused comes
   // first, then an empty one. `refused`: the kernel did so just now, so those are passed over; and
-  // once kRefusedMax are missing no other is risked. `may_take` is asked of those that hold blocks.
+  // once kRefusedMax are missing no other is risked. Those that are lent only where `lent_too`.
+  // `may_take` is asked of those that hold blocks.
   std::optional<uint32_t> SegmentToRemake(
-      const ClassSpace& space, std::optional<UseStamp> before, bool refused,
+      const ClassSpace& space, std::optional<UseStamp> before, bool refused, bool lent_too,
       absl::FunctionRef<bool(const HostMemory::SegmentInfo&)> may_take) const;
   // A memory segment that its class, another, does not need: at least half of it is free, all its
   // blocks may go, and the class has free slots for two segments, so that it does not ask for this
-  // one back at once. Without it, a class that shrank would keep what nobody else can use.
+  // one back at once. Without it, a class that shrank would keep what nobody else can use. None
+  // that is lent.
   std::optional<uint32_t> SpareSegment(const ClassSpace& space) const;
   // Entries by slot; null where free.
   absl::Span<BlockEntry* const> EntriesOf(uint32_t segment) const;

@@ -103,12 +103,15 @@ SlotAnswer TakeSlot(StoreState* state, ClassSpace* space, Newcomer newcomer, uin
                                   info.slots_used * info.slot_class.slot_bytes);
   };
   const bool may_remake = !space->remaking && remakes < kRemakesMax && refused < kRefusedRemakesMax;
+  // Readers that have one take their time to give it back: one after the other.
+  bool may_recall = slots.memory().loans().recalls() == 0;
   for (int i = 0; i < kSegmentsTriedMax && may_remake; ++i) {
     const std::optional<SlotSpace::Victim> own = slots.VictimOf(space);
     if (own.has_value() && (own->orphaned || refused > 0)) break;
     std::optional<UseStamp> before;
     if (own.has_value() && !entitled) before = own->stamp;
-    std::optional<uint32_t> segment = slots.SegmentToRemake(*space, before, refused > 0, may_take);
+    std::optional<uint32_t> segment =
+        slots.SegmentToRemake(*space, before, refused > 0, may_recall, may_take);
     if (!segment.has_value() && own.has_value()) {
       segment = slots.SpareSegment(*space);
       before = std::nullopt;
@@ -119,6 +122,13 @@ SlotAnswer TakeSlot(StoreState* state, ClassSpace* space, Newcomer newcomer, uin
     if (emptied == Emptied::kNotYet) {
       answer.kind = SlotAnswer::Kind::kAgain;
       return answer;
+    }
+    if (slots.memory().Info(*segment).lent) {
+      slots.memory().Recall(*segment);
+      slots.Remade(*segment);
+      state->recalled = true;
+      may_recall = false;
+      continue;
     }
     space->remaking = true;
     answer.kind = SlotAnswer::Kind::kRemake;

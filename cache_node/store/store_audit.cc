@@ -179,6 +179,7 @@ absl::Status StoreState::Audit() const {
     ++sum.blocks;
     sum.key_sum += FeedKeyDigest(entry.key);
   });
+  for (const auto& [borrower, charge] : staging) totals.charged[charge.tenant()] += charge.bytes();
   for (const auto& [key, entry] : gone) {
     look(*entry);
     if (entry->life != BlockEntry::Life::kGone || !entry->held()) {

@@ -166,6 +166,7 @@ struct StoreState {
   StoreCounters* const counters;
 
   TenantLedger ledger;
+  absl::flat_hash_map<BorrowerId, TenantLedger::Charge> staging;
   RemovedRing removed;
   NamespaceTable namespaces;
   BlockIndex index;
@@ -190,7 +191,8 @@ struct StoreState {
   // Since the lock was last taken:
   bool settled = false;        // a pending block or a lease changed,
   bool spills_queued = false;  // there is something for TakeSpills,
-  bool loads_queued = false;   // or for TakeLoad.
+  bool loads_queued = false;   // or for TakeLoad,
+  bool recalled = false;       // or for TakeRecalls.
 
  private:
   // Lookups whose reserves are to come that are remembered: more than are at work at once.

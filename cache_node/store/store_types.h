@@ -66,6 +66,7 @@ struct LookupQuery {
   // is then cut to what is in host memory.
   bool hold_pending = false;
   std::optional<LeaseId> resume = std::nullopt;
+  bool resident_only = false;  // Nothing is loaded, though a lease asks for it.
 };
 
 struct PromptAnswer {
@@ -164,6 +165,9 @@ struct WritePiece {
   SegmentRun run;
   uint32_t offset = 0;  // Within the segment; not 0 or short only with one digest.
   uint32_t length = 0;
+  // The digests are not known before the bytes are where they go (LandStaged): whole segments only,
+  // and run.digests says no more than how many.
+  bool unhashed = false;
 };
 
 struct RegisteredNamespace {

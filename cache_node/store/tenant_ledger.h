@@ -42,6 +42,7 @@ class TenantLedger {
     Charge& operator=(Charge&& other) noexcept;
     ~Charge();
     uint64_t bytes() const { return bytes_; }
+    TenantIndex tenant() const { return tenant_; }
 
    private:
     friend class TenantLedger;

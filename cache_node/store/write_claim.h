@@ -8,6 +8,7 @@
 
 #include "absl/types/span.h"
 #include "common/base/bytes16.h"
+#include "common/identity/payload_map.h"
 
 namespace cairn::node {
 
@@ -44,7 +45,10 @@ class WriteClaim {
   bool completes_ = true;              // The last byte of its segments is in this piece.
   TokenId token_;
   uint32_t block_ = 0;             // Index in the token's blocks.
-  std::vector<uint64_t> digests_;  // Expected.
+  std::vector<uint64_t> digests_;  // Expected; those that are in, when `already_in`.
+  bool unhashed_ = false;          // Whatever lands is expected.
+  BlockKey key_;
+  SegmentId first_;
 };
 
 }  // namespace cairn::node

@@ -48,8 +48,11 @@ absl::Status CheckLength(const WritePiece& piece, uint64_t segment_bytes, bool* 
 
 enum class Standing { kFree, kAlreadyIn };
 
-// Whether all segments of the piece are free, or all in with these digests; else why not.
-absl::StatusOr<Standing> StandingOf(const BlockEntry& entry, size_t first, const SegmentRun& run) {
+// Whether all segments of the piece are free, or all in with these digests (any, when it is
+// unhashed); else why not.
+absl::StatusOr<Standing> StandingOf(const BlockEntry& entry, size_t first,
+                                    const WritePiece& piece) {
+  const SegmentRun& run = piece.run;
   size_t in = 0;
   for (size_t i = 0; i < run.digests.size(); ++i) {
     switch (entry.segments[first + i]) {
@@ -60,7 +63,7 @@ absl::StatusOr<Standing> StandingOf(const BlockEntry& entry, size_t first, const
                                                " is being written by another writer"));
       case SegmentState::kWritten:
       case SegmentState::kCommitted:
-        if (entry.digests[first + i] != run.digests[i]) {
+        if (!piece.unhashed && entry.digests[first + i] != run.digests[i]) {
           return absl::AbortedError(
               absl::StrCat(PlaceOf(run), ", layer ", run.layer + i, " is in with digest ",
                            absl::Hex(entry.digests[first + i], absl::kZeroPad16), ", not ",
@@ -105,7 +108,7 @@ absl::Status ClaimPiece(Token* token, BlockEntry* entry, const WritePiece& piece
     token->open[place].in_flight = true;
     return absl::OkStatus();
   }
-  const absl::StatusOr<Standing> standing = StandingOf(*entry, segment, piece.run);
+  const absl::StatusOr<Standing> standing = StandingOf(*entry, segment, piece);
   if (!standing.ok()) return standing.status();
   *already_in = *standing == Standing::kAlreadyIn;
   if (*already_in) return absl::OkStatus();
@@ -125,12 +128,13 @@ absl::Status ClaimPiece(Token* token, BlockEntry* entry, const WritePiece& piece
   return absl::OkStatus();
 }
 
-absl::Status ClaimWhole(BlockEntry* entry, const SegmentRun& run, size_t first, bool* already_in) {
-  const absl::StatusOr<Standing> standing = StandingOf(*entry, first, run);
+absl::Status ClaimWhole(BlockEntry* entry, const WritePiece& piece, size_t first,
+                        bool* already_in) {
+  const absl::StatusOr<Standing> standing = StandingOf(*entry, first, piece);
   if (!standing.ok()) return standing.status();
   *already_in = *standing == Standing::kAlreadyIn;
   if (*already_in) return absl::OkStatus();
-  for (size_t i = 0; i < run.digests.size(); ++i) {
+  for (size_t i = 0; i < piece.run.digests.size(); ++i) {
     entry->segments[first + i] = SegmentState::kClaimed;
   }
   return absl::OkStatus();
@@ -166,8 +170,14 @@ absl::StatusOr<WriteClaim> WriteOperations::Begin(StoreState* state, TenantIndex
   const uint64_t segment_bytes = map.SegmentBytesAt(*first);
   bool whole = false;
   if (absl::Status length = CheckLength(piece, segment_bytes, &whole); !length.ok()) return length;
+  if (piece.unhashed && !whole) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(PlaceOf(run), ": without digests a piece is whole segments"));
+  }
 
   WriteClaim claim;
+  claim.unhashed_ = piece.unhashed;
+  claim.first_ = map.SegmentAt(*first);
   const TokenBlock& block = token->blocks[run.block];
   if (block.entry == nullptr) {
     if (!block.present) {
@@ -177,11 +187,17 @@ absl::StatusOr<WriteClaim> WriteOperations::Begin(StoreState* state, TenantIndex
     return claim;
   }
   absl::Status claimed =
-      whole ? ClaimWhole(block.entry, run, *first, &claim.already_in_)
+      whole ? ClaimWhole(block.entry, piece, *first, &claim.already_in_)
             : ClaimPiece(token, block.entry, piece, writer, *first, &claim.already_in_);
   if (!claimed.ok()) return claimed;
   state->tokens.Renew(token, now, state->options.token_life_max);
-  if (claim.already_in_) return claim;
+  claim.key_ = block.entry->key;
+  claim.digests_.assign(run.digests.begin(), run.digests.end());
+  if (claim.already_in_) {
+    const uint64_t* in = block.entry->digests.get() + *first;
+    claim.digests_.assign(in, in + run.digests.size());
+    return claim;
+  }
 
   state->Claim(block.entry);
   claim.entry_ = block.entry;
@@ -195,7 +211,6 @@ absl::StatusOr<WriteClaim> WriteOperations::Begin(StoreState* state, TenantIndex
                              .subspan(map.SegmentOffset(*first), segment_bytes * claim.segments_);
   claim.token_ = token_id;
   claim.block_ = run.block;
-  claim.digests_.assign(run.digests.begin(), run.digests.end());
   return claim;
 }
 

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "cache_node/store/store_state.h"
 #include "cache_node/store/write_claim.h"
 
@@ -20,6 +22,11 @@ struct WriteOperations {
 
   // Hashes what landed; INVALID_ARGUMENT naming the first layer whose digest is another.
   static absl::Status Verify(const WriteClaim& claim);
+
+  // Without the lock: copies whole segments to where the claim says and hashes what is there then,
+  // digests in `landed`. INVALID_ARGUMENT or, where they are in already with others, ABORTED.
+  static absl::Status Land(WriteClaim* claim, absl::Span<const uint8_t> bytes,
+                           std::vector<uint64_t>* landed);
 
   // Takes the claim's segments in when `verified` is OK and its token still lives, else gives them
   // back. The claim is spent.

@@ -21,6 +21,8 @@ constexpr uint64_t kSlotAlignmentBytes = 64;
 struct HostMemory::Segment {
   uint64_t bytes = 0;  // Also while no memory is behind it.
   std::unique_ptr<MemorySegment> memory;
+  std::unique_ptr<GenerationPage> page;  // Once it was lent, as long as it is of this class.
+  bool away = false;
   uint64_t id = 0;
   SlotClass slot_class;
   uint32_t slots = 0;
@@ -134,12 +136,19 @@ void HostMemory::Free(SlotRef slot) {
   if (!segment.HasFreeSlot()) with_free_slots_[segment.slot_class].push_back(slot.segment);
   segment.held[slot.slot] = false;
   segment.free.push_back(slot.slot);
-  const uint64_t generation = ++segment.generations[slot.slot];
-  segment.generation_max = std::max(segment.generation_max, generation);
+  Raise(&segment, slot.slot);
   CAIRN_CHECK(segment.slots_used > 0 && used_bytes_ >= segment.slot_class.slot_bytes);
   --segment.slots_used;
   used_bytes_ -= segment.slot_class.slot_bytes;
 }
+
+void HostMemory::Raise(Segment* segment, uint32_t slot) {
+  const uint64_t generation = ++segment->generations[slot];
+  segment->generation_max = std::max(segment->generation_max, generation);
+  if (segment->page != nullptr) segment->page->Raise(slot, generation);
+}
+
+void HostMemory::Revoke(SlotRef slot) { Raise(&HeldSegment(slot), slot.slot); }
 
 absl::Span<uint8_t> HostMemory::Bytes(SlotRef slot) const {
   const Segment& segment = HeldSegment(slot);
@@ -164,14 +173,16 @@ HostMemory::SegmentInfo HostMemory::Info(uint32_t index) const {
   info.slots = segment.slots;
   info.slots_used = segment.slots_used;
   info.in_remake = segment.in_remake;
-  info.missing = segment.memory == nullptr && !segment.in_remake;
+  info.lent = loans_.IsLent(segment.id);
+  info.away = segment.away;
+  info.missing = segment.memory == nullptr && !segment.in_remake && !segment.away;
   return info;
 }
 
-std::unique_ptr<MemorySegment> HostMemory::BeginRemake(uint32_t index) {
+std::unique_ptr<MemorySegment> HostMemory::TakeOut(uint32_t index) {
   CAIRN_CHECK(index < segments_.size());
   Segment& segment = *segments_[index];
-  CAIRN_CHECK(!segment.in_remake && segment.slots_used == 0);
+  CAIRN_CHECK(!segment.in_remake && !segment.away && segment.slots_used == 0);
   if (segment.memory == nullptr) {
     pool_bytes_ += segment.bytes;
   } else if (segment.slots == 0) {
@@ -181,7 +192,6 @@ std::unique_ptr<MemorySegment> HostMemory::BeginRemake(uint32_t index) {
     CAIRN_CHECK(entry != with_free_slots_.end() && std::erase(entry->second, index) == 1);
     if (entry->second.empty()) with_free_slots_.erase(entry);
   }
-  segment.in_remake = true;
   segment.slot_class = {};
   segment.slots = 0;
   segment.free = {};
@@ -189,6 +199,79 @@ std::unique_ptr<MemorySegment> HostMemory::BeginRemake(uint32_t index) {
   segment.held = {};
   segment.generation_min = ++segment.generation_max;
   return std::move(segment.memory);
+}
+
+std::unique_ptr<MemorySegment> HostMemory::BeginRemake(uint32_t index) {
+  CAIRN_CHECK(index < segments_.size() && !loans_.IsLent(segments_[index]->id));
+  std::unique_ptr<MemorySegment> memory = TakeOut(index);
+  segments_[index]->in_remake = true;
+  segments_[index]->page = nullptr;
+  return memory;
+}
+
+bool HostMemory::CanLend(uint32_t index, uint64_t id) const {
+  if (index >= segments_.size()) return false;
+  const Segment& segment = *segments_[index];
+  return segment.id == id && segment.memory != nullptr && segment.slots > 0 &&
+         segment.slot_class.slot_bytes >= kLentSlotBytesMin;
+}
+
+bool HostMemory::HasGenerations(uint32_t index) const {
+  CAIRN_CHECK(index < segments_.size());
+  return segments_[index]->page != nullptr;
+}
+
+void HostMemory::GiveGenerations(uint32_t index, std::unique_ptr<GenerationPage> page) {
+  CAIRN_CHECK(index < segments_.size() && page != nullptr);
+  Segment& segment = *segments_[index];
+  CAIRN_CHECK(segment.slots > 0 && segment.page == nullptr &&
+              page->memory().bytes().size() >= GenerationPage::BytesFor(segment.slots));
+  segment.page = std::move(page);
+  for (uint32_t slot = 0; slot < segment.slots; ++slot) {
+    segment.page->Raise(slot, Generation({index, slot}));
+  }
+}
+
+HostMemory::Loan HostMemory::Lend(uint32_t index, BorrowerId borrower) {
+  CAIRN_CHECK(index < segments_.size());
+  const Segment& segment = *segments_[index];
+  CAIRN_CHECK(CanLend(index, segment.id) && segment.page != nullptr);
+  loans_.Lend(segment.id, borrower);
+  return {.slot_class = segment.slot_class,
+          .slots = segment.slots,
+          .memory = segment.memory.get(),
+          .generations = &segment.page->memory()};
+}
+
+void HostMemory::Recall(uint32_t index) {
+  CAIRN_CHECK(index < segments_.size() && loans_.IsLent(segments_[index]->id));
+  Segment& segment = *segments_[index];
+  std::unique_ptr<MemorySegment> memory = TakeOut(index);
+  CAIRN_CHECK(memory != nullptr && pool_bytes_ >= segment.bytes);
+  loans_.Recall(segment.id, index, std::move(memory), std::move(segment.page));
+  segment.away = true;
+  pool_bytes_ -= segment.bytes;
+}
+
+std::vector<SegmentLoans::Returned> HostMemory::Return(BorrowerId borrower,
+                                                       absl::Span<const uint64_t> segments) {
+  std::vector<SegmentLoans::Returned> returned = loans_.Return(borrower, segments);
+  PutBack(returned);
+  return returned;
+}
+
+std::vector<SegmentLoans::Returned> HostMemory::ReturnAll(BorrowerId borrower) {
+  std::vector<SegmentLoans::Returned> returned = loans_.ReturnAll(borrower);
+  PutBack(returned);
+  return returned;
+}
+
+// Nobody maps their old memory any more: it may be made anew.
+void HostMemory::PutBack(absl::Span<const SegmentLoans::Returned> returned) {
+  for (const SegmentLoans::Returned& one : returned) {
+    CAIRN_CHECK(one.index < segments_.size() && segments_[one.index]->away);
+    segments_[one.index]->away = false;
+  }
 }
 
 absl::StatusOr<std::unique_ptr<MemorySegment>> HostMemory::MakeSegment(uint64_t bytes) {

@@ -15,6 +15,10 @@
 // Allocate and Free are O(1) (amortized). A segment whose last slot is freed keeps its class until
 // it is remade. A failed CHECK says that the caller freed a slot twice, or remade a segment in use.
 //
+// A segment can be lent to readers of this host (Lend), who map it. One that is lent is not made
+// anew before all of them have given it back: Recall takes it out of use, and it is away until
+// then, which counts against the pool like memory that is missing.
+//
 // It does not evict: it says what is free, and which segments could change class (Info).
 #pragma once
 
@@ -26,7 +30,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "cache_node/tiers/generation_page.h"
 #include "cache_node/tiers/memory_segment.h"
+#include "cache_node/tiers/segment_loans.h"
 #include "cache_node/tiers/slot_class.h"
 
 namespace cairn::node {
@@ -35,6 +41,8 @@ class HostMemory {
  public:
   static constexpr uint64_t kSegmentBytesMax = uint64_t{256} << 20;
   static constexpr uint32_t kSegmentsAtLeast = 16;
+  // Segments of smaller slots are not lent: their pages of generations would be too large.
+  static constexpr uint64_t kLentSlotBytesMin = 4096;
 
   struct SegmentInfo {
     uint32_t index = 0;    // Position in the pool, stable.
@@ -44,6 +52,8 @@ class HostMemory {
     uint32_t slots_used = 0;
     bool in_remake = false;
     bool missing = false;  // Its last remake failed: no memory is behind it.
+    bool lent = false;     // Somebody else maps it.
+    bool away = false;     // Lent, and not given back yet: no memory is behind it here.
   };
 
   // Creates, touches and seals the whole pool. INVALID_ARGUMENT when `pool_bytes` is below
@@ -51,7 +61,8 @@ class HostMemory {
   static absl::StatusOr<std::unique_ptr<HostMemory>> Create(uint64_t pool_bytes);
   ~HostMemory();
 
-  // Of all segments but the missing ones: what `pool_bytes` allowed, rounded down to whole pages.
+  // Of all segments but those missing or away: what `pool_bytes` allowed, rounded down to whole
+  // pages.
   uint64_t pool_bytes() const;
   // The largest slot that every segment has room for. Never changes.
   uint64_t slot_bytes_max() const;
@@ -66,15 +77,45 @@ class HostMemory {
   void Free(SlotRef slot);
 
   absl::Span<uint8_t> Bytes(SlotRef slot) const;
-  // Rises with each Free of the slot and each remake of its segment; never repeats for one SlotRef.
+  // Rises with each Free or Revoke of the slot and each remake of its segment; never repeats for
+  // one SlotRef.
   uint64_t Generation(SlotRef slot) const;
+  // Raises the generation of a slot that is held: what lies there is not to be read any more.
+  void Revoke(SlotRef slot);
 
   uint32_t segment_count() const;
   SegmentInfo Info(uint32_t index) const;
   uint64_t used_bytes() const;  // Of slots held.
 
-  // Change of class, in three steps. The segment has no slot in use. From BeginRemake to
-  // FinishRemake nothing is allocated from it.
+  // --- Readers of this host ---
+  // Of a segment that has a class. The descriptors are valid, and the memory stays, until the
+  // borrower gives it back.
+  struct Loan {
+    SlotClass slot_class;
+    uint32_t slots = 0;
+    const MemorySegment* memory = nullptr;
+    const MemorySegment* generations = nullptr;
+  };
+  // Whether the segment at `index` can be lent, and is still the one with this id. Before its first
+  // Lend it is given a page of GenerationPage::BytesFor its slots.
+  bool CanLend(uint32_t index, uint64_t id) const;
+  bool HasGenerations(uint32_t index) const;
+  void GiveGenerations(uint32_t index, std::unique_ptr<GenerationPage> page);
+  // REQUIRES: CanLend and HasGenerations.
+  Loan Lend(uint32_t index, BorrowerId borrower);
+  // Takes the segment out of use until its borrowers gave it back; then it is `missing`. REQUIRES:
+  // it is lent, and has no slot in use.
+  void Recall(uint32_t index);
+  const SegmentLoans& loans() const { return loans_; }
+  std::vector<SegmentRecall> TakeRecalls() { return loans_.TakeRecalls(); }
+  // As of SegmentLoans. What they answer is to be destroyed outside the lock.
+  std::vector<SegmentLoans::Returned> Return(BorrowerId borrower,
+                                             absl::Span<const uint64_t> segments);
+  std::vector<SegmentLoans::Returned> ReturnAll(BorrowerId borrower);
+  bool Gone(BorrowerId borrower) { return loans_.Gone(borrower); }
+
+  // Change of class, in three steps. The segment has no slot in use, and is not lent. From
+  // BeginRemake to FinishRemake nothing is allocated from it.
   //   1. under the lock: takes the old mapping out;
   //   2. outside: the caller destroys it (unmaps) and calls MakeSegment with its SegmentBytes;
   //   3. under the lock: puts the new one in, fresh, and on failure puts in nothing: the pool
@@ -88,11 +129,16 @@ class HostMemory {
   explicit HostMemory(std::vector<std::unique_ptr<MemorySegment>> segments);
   void AssignClass(uint32_t index, const SlotClass& slot_class);
   Segment& HeldSegment(SlotRef slot) const;
+  static void Raise(Segment* segment, uint32_t slot);
+  // The segment is of no class, and nothing is allocated from it.
+  std::unique_ptr<MemorySegment> TakeOut(uint32_t index);
+  void PutBack(absl::Span<const SegmentLoans::Returned> returned);
 
   uint64_t pool_bytes_ = 0;
   uint64_t next_id_ = 1;
   uint64_t used_bytes_ = 0;
   std::vector<std::unique_ptr<Segment>> segments_;
+  SegmentLoans loans_;
   std::vector<uint32_t> fresh_;
   // Segments of a class that have a free slot; no entry is empty.
   absl::flat_hash_map<SlotClass, std::vector<uint32_t>> with_free_slots_;

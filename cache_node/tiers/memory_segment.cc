@@ -46,7 +46,8 @@ uint64_t MemorySegment::PageBytes() {
   return page_bytes;
 }
 
-absl::StatusOr<std::unique_ptr<MemorySegment>> MemorySegment::Make(uint64_t bytes) {
+absl::StatusOr<std::unique_ptr<MemorySegment>> MemorySegment::Make(uint64_t bytes,
+                                                                   Writers writers) {
   if (bytes == 0 || bytes % PageBytes() != 0 || bytes > std::numeric_limits<off_t>::max()) {
     return absl::InvalidArgumentError(absl::StrCat("a memory segment of ", bytes,
                                                    " bytes: give a positive multiple of the page, ",
@@ -69,11 +70,15 @@ absl::StatusOr<std::unique_ptr<MemorySegment>> MemorySegment::Make(uint64_t byte
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, /*offset=*/0);
   if (mapping == MAP_FAILED) return KernelRefused("mmap", bytes, errno);
   segment->bytes_ = absl::MakeSpan(static_cast<uint8_t*>(mapping), bytes);
-  if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) !=
-      0) {
+  const int write_seal = writers == Writers::kOwner ? F_SEAL_FUTURE_WRITE : 0;
+  if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | write_seal) != 0) {
     return KernelRefused("F_ADD_SEALS", bytes, errno);
   }
   return segment;
+}
+
+int MemorySegment::OpenForReading() const {
+  return open(absl::StrCat("/proc/self/fd/", fd_).c_str(), O_RDONLY | O_CLOEXEC);
 }
 
 MemorySegment::~MemorySegment() {
