@@ -274,6 +274,11 @@ Reactor* CacheNodeService::DescribeBlocks(Context* context,
       caller.ok() ? parts_.pulls->DescribeBlocks(*caller, *request, response) : caller.status());
 }
 
+Reactor* CacheNodeService::OpenLocal(Context* context, const v1::OpenLocalRequest* request,
+                                     v1::OpenLocalResponse* response) {
+  return RunHere(RpcMethod::kOpenLocal, context, &NodeCalls::OpenLocal, *request, response);
+}
+
 grpc::ServerBidiReactor<v1::WatchBlocksRequest, v1::WatchBlocksResponse>*
 CacheNodeService::WatchBlocks(Context* context) {
   RpcMetrics::Call call = parts_.metrics->Begin(RpcMethod::kWatchBlocks);

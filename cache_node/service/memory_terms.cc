@@ -40,6 +40,14 @@ std::vector<MemoryTerm> MemoryTermsOf(const NodeConfig& config) {
       {"allocator's reserve", AllocatorRetainedMax(), ""},
       {"base", kBaseBytes, ""},
   };
+  if (config.local.on()) {
+    terms.push_back({"local connections",
+                     Times(config.local.connections_max, LocalConfig::kConnectionBytes),
+                     "local-connections-max"});
+    terms.push_back({"local staging", config.local.staging_memory, "local-staging-memory"});
+    terms.push_back(
+        {"local generations", LocalConfig::GenerationBytes(config.host_memory), "host-memory"});
+  }
   if (config.pull.on()) {
     terms.push_back(
         {"pulls", Times(config.pull.threads, PullConfig::kBytesPerThread), "pull-threads"});

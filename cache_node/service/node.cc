@@ -174,6 +174,7 @@ Node::Node(const NodeConfig& config, ByteSize limit, Opened opened)
       feed_messages_(store_.get(), &facts_),
       get_slots_(static_cast<uint32_t>(config.gets_max)),
       pulls_(config.pull, std::move(opened.pulls), PullParts()),
+      local_(config.local, LocalParts()),
       calls_({.store = store_.get(),
               .counters = &counters_,
               .hasher = &hasher_,
@@ -183,6 +184,7 @@ Node::Node(const NodeConfig& config, ByteSize limit, Opened opened)
               .public_scope = public_watch_ == nullptr ? nullptr : &public_watch_->scope(),
               .facts = &facts_,
               .fences = &pulls_.fences(),
+              .local = &local_,
               .disk = disk_.tier != nullptr}),
       executor_(ExecutorOptions(config, "calls", config.executor_threads)),
       removals_(ExecutorOptions(config, "removals", kRemovalThreads)),
@@ -203,6 +205,7 @@ void Node::LimitTenants(std::unique_ptr<TenantQuotaFile> quotas) {
 BlockStore::Signals Node::StoreSignals() {
   BlockStore::Signals signals;
   signals.settled = [this] { waiter_.Signal(); };
+  signals.recalls = [this] { local_.WakeForRecalls(); };
   signals.feed = [this](std::vector<WatcherId> watchers) { waker_.Signal(watchers); };
   if (disk_bells_ == nullptr) return signals;
   signals.spills = [this] { disk_bells_->spills().Ring(); };
@@ -220,6 +223,16 @@ NodePulls::Parts Node::PullParts() {
           .random = &random_,
           .metrics = &metrics_,
           .settled = [this] { waiter_.Signal(); },
+          .log = log_};
+}
+
+NodeLocal::Parts Node::LocalParts() {
+  return {.store = store_.get(),
+          .rates = &rates_,
+          .callers = &security_->callers(),
+          .time = &time_,
+          .random = &random_,
+          .metrics = &metrics_,
           .log = log_};
 }
 
@@ -291,6 +304,7 @@ absl::Status Node::Listen() {
     if (!metrics_server.ok()) return metrics_server.status();
     metrics_server_ = *std::move(metrics_server);
   }
+  if (absl::Status status = local_.Start(); !status.ok()) return status;
   RpcServer::Options options;
   options.listen_addresses = config_.listen;
   options.credentials = security_->credentials();
@@ -320,6 +334,7 @@ Node::~Node() {
   heartbeat_.reset();
   ticker_.reset();
   disk_threads_.reset();
+  local_.Stop();
   AwaitPinsReleased();
 }
 
@@ -342,6 +357,7 @@ void Node::Tick() {
   if (std::exchange(rights_seen_, rights) != rights) in_flight_.RightsChanged();
   get_slots_.Tick();
   waiter_.Tick();
+  local_.Tick();
   if (facts_.draining() && IsIdle()) idle_.Set();
 }
 
@@ -356,6 +372,7 @@ bool Node::IsIdle() const {
 void Node::Drain() {
   server_->SetReady(false);
   facts_.SetDraining();
+  local_.Drain();
   pulls_.Stop();
   if (disk_threads_.has_value()) disk_threads_->Drain();
   router_.Heartbeat();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cache_node/local/node_local.h"
 #include "cache_node/pull/node_pulls.h"
 #include "cache_node/service/cache_node_service.h"
 #include "cache_node/service/counted_pin.h"
@@ -117,6 +118,7 @@ class Node {
 
   BlockStore::Signals StoreSignals();
   NodePulls::Parts PullParts();
+  NodeLocal::Parts LocalParts();
   void MakeDiskThreads();
 
   absl::Status Listen();
@@ -162,6 +164,7 @@ class Node {
   FeedMessages feed_messages_;
   GetSlots get_slots_;
   NodePulls pulls_;
+  NodeLocal local_;
   NodeCalls calls_;
   Executor executor_;
   Executor removals_;

@@ -127,6 +127,15 @@ absl::Status NodeCalls::Delete(const Caller& caller, const v1::DeleteRequest& re
   return absl::OkStatus();
 }
 
+absl::Status NodeCalls::OpenLocal(const Caller& caller, const v1::OpenLocalRequest&,
+                                  v1::OpenLocalResponse* response) {
+  if (absl::Status status = DrainStatus(); !status.ok()) return status;
+  absl::StatusOr<v1::OpenLocalResponse> opened = parts_.local->Open(caller);
+  if (!opened.ok()) return opened.status();
+  *response = *std::move(opened);
+  return absl::OkStatus();
+}
+
 absl::Status NodeCalls::Describe(const Caller& caller, const v1::DescribeRequest& request,
                                  v1::DescribeResponse* response) {
   parts_.facts->FillInfo(response->mutable_node());

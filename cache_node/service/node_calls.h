@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cache_node/local/node_local.h"
 #include "cache_node/pull/pull_fences.h"
 #include "cache_node/service/held_lease.h"
 #include "cache_node/service/lookup_plan.h"
@@ -42,6 +43,7 @@ class NodeCalls {
     const PublicScope* public_scope = nullptr;  // Null: the tenant `public` is one like others.
     const NodeFacts* facts = nullptr;
     PullFences* fences = nullptr;  // Of what is removed by somebody's will.
+    NodeLocal* local = nullptr;
     bool disk = false;  // There is a disk tier: a lookup may wait for loads.
   };
 
@@ -98,6 +100,9 @@ class NodeCalls {
 
   absl::Status PinBlocks(const Caller& caller, const v1::PinBlocksRequest& request,
                          v1::PinBlocksResponse* response);
+
+  absl::Status OpenLocal(const Caller& caller, const v1::OpenLocalRequest& request,
+                         v1::OpenLocalResponse* response);
 
   absl::Status Describe(const Caller& caller, const v1::DescribeRequest& request,
                         v1::DescribeResponse* response);

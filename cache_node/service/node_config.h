@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "cache_node/local/local_config.h"
 #include "cache_node/pull/pull_config.h"
 #include "cache_node/service/disk_config.h"
 #include "cache_node/service/node_facts.h"
@@ -47,6 +48,7 @@ struct NodeConfig {
 
   DiskConfig disk;
   PullConfig pull;
+  LocalConfig local;
 
   // Calls.
   ByteSize in_flight_bytes = ByteSize::MiB(64);

@@ -81,6 +81,16 @@ ABSL_FLAG(cairn::ByteSize, pull_bytes_per_second, cairn::ByteSize::MiB(128),
           "Payload that pulls may bring in a second, all together; 0: no bound.");
 ABSL_FLAG(int, pull_threads, 2, "Transfers from peers at once.");
 
+ABSL_FLAG(
+    std::string, local_socket, "auto",
+    "Unix socket for clients of this host: a path, @ and an abstract name, or auto for a name "
+    "of its own; empty: they use the network.");
+ABSL_FLAG(int, local_connections_max, 256, "Connections on it.");
+ABSL_FLAG(cairn::ByteSize, local_staging_memory, cairn::ByteSize::MiB(64),
+          "Memory that writers of this host fill before the node takes it in.");
+ABSL_FLAG(int, local_return_ms, 5'000,
+          "A client of this host that does not give back memory for so long is cut.");
+
 ABSL_FLAG(cairn::ByteSize, in_flight_bytes, cairn::ByteSize::MiB(64),
           "Payload admitted from the network and not yet in the pool.");
 ABSL_FLAG(int, writers_waiting_max, 2048, "Write streams that may wait for admission.");
@@ -140,6 +150,15 @@ PullConfig PullConfigFromFlags() {
 
 }  // namespace
 
+LocalConfig LocalConfigFromFlags() {
+  LocalConfig config;
+  config.socket = absl::GetFlag(FLAGS_local_socket);
+  config.connections_max = absl::GetFlag(FLAGS_local_connections_max);
+  config.staging_memory = absl::GetFlag(FLAGS_local_staging_memory);
+  config.return_within = absl::Milliseconds(absl::GetFlag(FLAGS_local_return_ms));
+  return config;
+}
+
 NodeConfig ConfigFromFlags() {
   const auto ms = [](int count) { return absl::Milliseconds(count); };
   NodeConfig config;
@@ -165,6 +184,7 @@ NodeConfig ConfigFromFlags() {
   config.eviction_policy = absl::GetFlag(FLAGS_eviction_policy);
   config.disk = DiskConfigFromFlags();
   config.pull = PullConfigFromFlags();
+  config.local = LocalConfigFromFlags();
   config.in_flight_bytes = absl::GetFlag(FLAGS_in_flight_bytes);
   config.writers_waiting_max = absl::GetFlag(FLAGS_writers_waiting_max);
   config.admission_wait = ms(absl::GetFlag(FLAGS_admission_wait_ms));

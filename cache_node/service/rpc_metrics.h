@@ -31,11 +31,12 @@ enum class RpcMethod : size_t {
   kPinBlocks,
   kPullBlocks,
   kDescribeBlocks,
+  kOpenLocal,
   kWatchBlocks,
   kDescribe,
   kUnknown,  // A name that the service does not have.
 };
-inline constexpr size_t kRpcMethodCount = 21;
+inline constexpr size_t kRpcMethodCount = 22;
 
 absl::string_view RpcMethodName(RpcMethod method);
 

@@ -17,7 +17,7 @@ constexpr RoleSet kPeers = {Role::kNode};
 constexpr RoleSet kWatchers = {Role::kWorker, Role::kRouter, Role::kAdmin};
 constexpr RoleSet kAskers = RoleSet::All();
 
-constexpr std::array<RpcRule, 24> kRules = {{
+constexpr std::array<RpcRule, 25> kRules = {{
     {.method = "CacheNode/RegisterNamespace",
      .roles = kOwners,
      .acts_for_tenant = true,
@@ -39,6 +39,7 @@ constexpr std::array<RpcRule, 24> kRules = {{
     {.method = "CacheNode/PinBlocks", .roles = kOwners, .acts_for_tenant = true, .audited = true},
     {.method = "CacheNode/PullBlocks", .roles = kPullers},
     {.method = "CacheNode/DescribeBlocks", .roles = kPeers, .acts_for_tenant = true},
+    {.method = "CacheNode/OpenLocal", .roles = kReaders, .acts_for_tenant = true},
     {.method = "CacheNode/WatchBlocks", .roles = kWatchers},
     {.method = "CacheNode/Describe", .roles = kAskers},
     {.method = "Router/Route", .roles = kWorkers},

@@ -1,0 +1,92 @@
+// LocalSession: what one connection on the local socket may ask, and what it holds, without
+// sockets.
+//
+// For one caller and tenant. Holds shares that are read in place, loans of memory segments and
+// staging memory. The destructor closes the shares and frees the staging memory; what becomes of
+// the loans is for its owner to say (BorrowerGone or ReturnAllSegments), who knows what the client
+// said. One thread at a time. Everything in a request comes from outside and is checked. Borrows
+// its parts.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "cache_node/local/local_counters.h"
+#include "cache_node/local/staging_area.h"
+#include "cache_node/store/block_store.h"
+#include "cache_node/tenants/tenant_rates.h"
+#include "cairn/v1/local.pb.h"
+#include "common/rpc/caller_identity.h"
+
+namespace cairn::node {
+
+class LocalSession {
+ public:
+  struct Parts {
+    BlockStore* store = nullptr;
+    TenantRates* rates = nullptr;
+    StagingBudget* staging = nullptr;
+    LocalCounters* counters = nullptr;
+    const std::atomic<bool>* draining = nullptr;  // No new leases and staging memory.
+  };
+
+  LocalSession(const Parts& parts, Caller caller, BorrowerId borrower);
+  ~LocalSession();
+
+  LocalSession(const LocalSession&) = delete;
+  LocalSession& operator=(const LocalSession&) = delete;
+
+  // What goes back: nothing for requests that are not answered.
+  struct Reply {
+    std::unique_ptr<v1::LocalAnswer> answer;
+    // Their descriptors go along, in this order; owned until they were sent.
+    std::vector<LentSegment> segments = {};
+    int staging_fd = -1;  // Borrowed from the session.
+  };
+  // A request other than hello. A failure is an answer.
+  Reply Handle(const v1::LocalRequest& request);
+
+  const Caller& caller() const { return caller_; }
+  BorrowerId borrower() const { return borrower_; }
+  // The client has said that it has nothing mapped any more.
+  bool returned_all() const { return returned_all_; }
+
+ private:
+  // A lease that the node took for a read, or a share of another that is held.
+  struct Share {
+    uint32_t reader = 0;
+    uint32_t blocks = 0;  // Leading ones that the lease covers.
+    bool counts = false;  // Of a read of consecutive blocks: its end says what was of use.
+  };
+
+  absl::Status Read(const v1::LocalRead& request, Reply* reply);
+  // Takes a lease on what is in host memory; the answer's states are those of the keys.
+  absl::StatusOr<LookupAnswer> Lease(const v1::LocalRead& request, const Fingerprint& fingerprint,
+                                     absl::Span<const BlockKey> keys);
+  absl::Status AddPlaces(absl::Span<const BlockKey> keys, const LeaseId& lease, uint32_t reader,
+                         bool hold, v1::LocalPlaces* places, Reply* reply);
+  // Gives the block's memory segment where the connection does not have it; false when it cannot.
+  bool Give(const InPlaceBlock& block, v1::LocalPlaces* places, Reply* reply);
+  absl::Status Hold(const LeaseId& lease, const Share& share);
+  void DropEndedShares();
+  void End(const v1::LocalEnd& request);
+  void Unmapped(const v1::LocalUnmapped& request);
+  absl::Status Stage(const v1::LocalStage& request, Reply* reply);
+  absl::Status Put(const v1::LocalPut& request, Reply* reply);
+  absl::Status Land(const TokenId& token, const v1::LocalPiece& piece,
+                    google::protobuf::RepeatedField<uint64_t>* digests);
+
+  const Parts parts_;
+  const Caller caller_;
+  const BorrowerId borrower_;
+  absl::flat_hash_map<LeaseId, Share> shares_;
+  absl::flat_hash_set<uint64_t> given_;  // Memory segments that the client may have mapped.
+  std::unique_ptr<StagingArea> staging_;
+  bool returned_all_ = false;
+};
+
+}  // namespace cairn::node
