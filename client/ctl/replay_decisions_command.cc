@@ -42,6 +42,11 @@ double Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// What decided is asked again: anything else than the recorded answer is a surprise.
+bool AsksTheSame(const CommandLine& line) {
+  return !line.Given("policy") && !line.Given("miss-weight");
+}
+
 absl::StatusOr<DecisionReplay::Options> ReadOptions(const CommandLine& line,
                                                     const router::DecisionRun& run) {
   DecisionReplay::Options options;
@@ -68,6 +73,7 @@ absl::StatusOr<DecisionReplay::Options> ReadOptions(const CommandLine& line,
   const absl::StatusOr<uint32_t> differences = ParseNumber(line, "differences", kDifferencesMax);
   if (!differences.ok()) return differences.status();
   options.differences_max = *differences;
+  options.differences_in_any_bit = AsksTheSame(line);
   return options;
 }
 
@@ -212,7 +218,7 @@ void PrintRow(const std::string& name, const std::string& same, const ChoiceTall
 }
 
 void PrintTable(const DecisionReader& reader, const DecisionReplay& replay,
-                const FileSummary& summary, std::ostream* out) {
+                const FileSummary& summary, bool the_same, std::ostream* out) {
   *out << summary.decisions << " decisions of a router with the policy " << reader.run().policy
        << ", over " << absl::FormatDuration(summary.last - summary.first) << "; "
        << summary.lost_records << " records are missing\n\n"
@@ -223,9 +229,10 @@ void PrintTable(const DecisionReader& reader, const DecisionReplay& replay,
     PrintRow(policy.policy.empty() ? "(replayed)" : policy.policy,
              absl::StrFormat("%.1f%%", 100 * Share(policy.same_choice, summary.decisions)),
              policy.tally, out);
-    if (!policy.policy.empty()) continue;
+  }
+  if (the_same) {
     *out << "\n"
-         << policy.same_answer << " of " << summary.decisions
+         << replay.policies().front().same_answer << " of " << summary.decisions
          << " answers are the recorded ones, bit for bit\n";
   }
   const DecisionReplay::Outcomes& outcomes = replay.outcomes();
@@ -288,7 +295,7 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
                  << " is not used: " << reader->damage() << "\n";
   }
   if (output == "json") return Print(line, Report(*reader, *replay, summary), streams.out);
-  PrintTable(*reader, *replay, summary, streams.out);
+  PrintTable(*reader, *replay, summary, AsksTheSame(line), streams.out);
   for (const DecisionReplay::Difference& difference : replay->differences()) {
     PrintDifference(difference, streams.out);
   }

@@ -43,9 +43,12 @@ DecisionRecorder::DecisionRecorder(const DecisionRecorderOptions& options,
       storage_(std::move(storage)),
       clock_(clock),
       log_(std::move(log)),
-      started_(clock->WallNow()) {
+      started_(clock->WallNow()),
+      message_(std::make_unique<v1::DecisionRecord>()) {
   CAIRN_CHECK(storage_ != nullptr && options.bytes_max > 0 && options.queue_bytes_max > 0);
 }
+
+DecisionRecorder::~DecisionRecorder() = default;
 
 absl::Status DecisionRecorder::Open() {
   CAIRN_CHECK(!recording());
@@ -144,16 +147,18 @@ absl::Status DecisionRecorder::Write(const std::vector<Waiting>& records, uint64
 }
 
 absl::Status DecisionRecorder::Write(const Decision& decision) {
-  v1::DecisionRecord record;
   if (names_ != decision.names) {
+    v1::DecisionRecord record;
     ToMessage(*decision.names, record.mutable_replicas());
     names_ = decision.names;
     table_ = record.SerializeAsString();
     file_has_table_ = false;
   }
-  ToMessage(decision, record.mutable_decision());
-  const std::string payload = record.SerializeAsString();
-  const absl::StatusOr<bool> fits = MakeRoom(FrameBytes(table_) + FrameBytes(payload));
+  v1::Decision* const message = message_->mutable_decision();
+  message->Clear();
+  ToMessage(decision, message);
+  CAIRN_CHECK(message_->SerializeToString(&payload_));
+  const absl::StatusOr<bool> fits = MakeRoom(FrameBytes(table_) + FrameBytes(payload_));
   if (!fits.ok()) return fits.status();
   if (!*fits) return absl::OkStatus();
   if (!file_has_table_) {
@@ -161,7 +166,7 @@ absl::Status DecisionRecorder::Write(const Decision& decision) {
     file_has_table_ = true;
   }
   ++buffered_.decisions_recorded;
-  return Add(payload);
+  return Add(payload_);
 }
 
 absl::Status DecisionRecorder::Write(const DecisionOutcome& outcome) {

@@ -27,10 +27,14 @@
 #include "router/decisions/decision_sink.h"
 #include "router/decisions/decision_storage.h"
 
+namespace cairn::v1 {
+class DecisionRecord;
+}  // namespace cairn::v1
+
 namespace cairn::router {
 
 // Records that wait to be written, as they lie in memory.
-inline constexpr uint64_t kDecisionQueueBytes = uint64_t{16} << 20;
+inline constexpr uint64_t kDecisionQueueBytes = uint64_t{32} << 20;
 
 struct DecisionRecorderOptions {
   // Of both files together.
@@ -55,6 +59,7 @@ class DecisionRecorder final : public DecisionSink {
   // `clock` outlives the recorder; `log` may be null. REQUIRES: options within their bounds.
   DecisionRecorder(const DecisionRecorderOptions& options, std::unique_ptr<DecisionStorage> storage,
                    const Clock* clock, LineLog log = nullptr);
+  ~DecisionRecorder() override;
 
   // Begins the first file. Before anything else; what fails here was never recording.
   absl::Status Open();
@@ -91,6 +96,9 @@ class DecisionRecorder final : public DecisionSink {
   const absl::Time started_;
   std::atomic<bool> recording_{false};
 
+  // The message that each decision is written through, and its payload: made once.
+  const std::unique_ptr<v1::DecisionRecord> message_;
+  std::string payload_;
   std::string buffer_;  // Frames that are not written yet, and what they count.
   Counters buffered_;
   Counters written_;

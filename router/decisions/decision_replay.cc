@@ -64,12 +64,15 @@ void DecisionReplay::Compare(const Decision& decision, const RoutePolicy& policy
   CAIRN_CHECK(ranked.size() == decision.snapshot.replicas.size());
   const RankedChoice& chosen = ranked.front();
   out->tally.Add(decision, chosen, ScoreOf(by_default, chosen.replica));
-  if (chosen.replica == decision.ranked.front().replica) ++out->same_choice;
+  const bool same_choice = chosen.replica == decision.ranked.front().replica;
+  if (same_choice) ++out->same_choice;
   // The recorded answer may be shorter: it is what the caller was given.
   CAIRN_CHECK(decision.ranked.size() <= ranked.size());
-  const bool same = std::equal(decision.ranked.begin(), decision.ranked.end(), ranked.begin());
-  if (same) ++out->same_answer;
-  if (same || differences_.size() >= options_.differences_max) return;
+  const bool same_answer =
+      std::equal(decision.ranked.begin(), decision.ranked.end(), ranked.begin());
+  if (same_answer) ++out->same_answer;
+  if (options_.differences_in_any_bit ? same_answer : same_choice) return;
+  if (differences_.size() >= options_.differences_max) return;
   differences_.push_back({decision, std::string(policy.name()), std::move(ranked)});
 }
 
@@ -80,27 +83,30 @@ void DecisionReplay::Remember(const Decision& decision) {
   const uint64_t hit = decision.snapshot.prompt_tokens - MissingTokens(decision.snapshot, replica);
   const uint64_t cached =
       hit + std::min(replica.remote_tokens, decision.snapshot.prompt_tokens - hit);
-  predicted_[decision.booking] = {decision.replicas[index], cached};
+  predicted_[decision.booking] = {.replica = decision.replicas[index], .tokens = cached};
 }
 
-// As the ledger counts: the first report with figures.
+// As the ledger counts: the first report with figures; later ones repeat it.
 void DecisionReplay::Add(const DecisionOutcome& outcome) {
-  if (outcome.phase == OutcomePhase::kEnd) ++outcomes_.ended;
-  if (outcome.cached_tokens == 0 && outcome.computed_tokens == 0) return;
   const auto found = predicted_.find(outcome.booking);
   if (found == predicted_.end()) {
     ++outcomes_.unmatched;
     return;
   }
-  const Predicted predicted = found->second;
-  predicted_.erase(found);
-  if (outcome.elsewhere || (outcome.replica != 0 && outcome.replica != predicted.replica)) {
-    ++outcomes_.moved;
-    return;
+  Predicted& predicted = found->second;
+  if (!predicted.measured && (outcome.cached_tokens > 0 || outcome.computed_tokens > 0)) {
+    predicted.measured = true;
+    if (outcome.elsewhere || (outcome.replica != 0 && outcome.replica != predicted.replica)) {
+      ++outcomes_.moved;
+    } else {
+      ++outcomes_.measured;
+      outcomes_.predicted_tokens += predicted.tokens;
+      outcomes_.delivered_tokens += outcome.cached_tokens;
+    }
   }
-  ++outcomes_.measured;
-  outcomes_.predicted_tokens += predicted.tokens;
-  outcomes_.delivered_tokens += outcome.cached_tokens;
+  if (outcome.phase != OutcomePhase::kEnd) return;
+  ++outcomes_.ended;
+  predicted_.erase(found);
 }
 
 }  // namespace cairn::router

@@ -24,8 +24,10 @@ class DecisionReplay {
     // By name; empty: the one that decided, for each decision.
     std::vector<std::string> policies = {};
     PrefixCostOptions policy_options = {};
-    // Of decisions in which a policy chooses another replica, so many are kept.
+    // Of decisions in which a policy chooses another replica, so many are kept; or of those in
+    // which its answer is another in any bit.
     size_t differences_max = 0;
+    bool differences_in_any_bit = false;
   };
   struct OfPolicy {
     std::string policy;  // Empty: the one that decided.
@@ -47,7 +49,7 @@ class DecisionReplay {
     uint64_t predicted_tokens = 0;  // Of those measured where they were sent.
     uint64_t delivered_tokens = 0;
     uint64_t moved = 0;      // Another replica took them.
-    uint64_t unmatched = 0;  // Reports whose decision is not in the file, or was measured already.
+    uint64_t unmatched = 0;  // Reports whose decision is not in the file, or was ended before.
   };
 
   // INVALID_ARGUMENT that lists the names, for a policy that there is not.
@@ -68,6 +70,7 @@ class DecisionReplay {
   struct Predicted {
     ReplicaId replica = 0;
     uint64_t tokens = 0;
+    bool measured = false;
   };
 
   explicit DecisionReplay(const Options& options);
@@ -83,7 +86,7 @@ class DecisionReplay {
   std::vector<OfPolicy> policies_;
   std::vector<Difference> differences_;
   Outcomes outcomes_;
-  absl::flat_hash_map<BookingId, Predicted> predicted_;  // Not measured yet.
+  absl::flat_hash_map<BookingId, Predicted> predicted_;  // Not ended yet.
 };
 
 }  // namespace cairn::router

@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "router/decisions/decision_frames.h"
@@ -20,10 +21,14 @@ absl::Status ErrorOf(absl::string_view path, absl::string_view what) {
   return absl::ErrnoToStatus(errno, absl::StrCat(path, ": ", what));
 }
 
-// Whether the path may be renamed or replaced: nothing is there, or what a router left.
-absl::Status CheckIsOurs(const std::string& path) {
+// A file of fewer is of a run that decided next to nothing, as where a router starts in vain again
+// and again: it does not take the place of one that is worth keeping.
+constexpr off_t kKeptBytesMin = 4096;
+
+// How large the file is that may be renamed or replaced; 0 where nothing is.
+absl::StatusOr<off_t> CheckIsOurs(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0 && errno == ENOENT) return absl::OkStatus();
+  if (fd < 0 && errno == ENOENT) return off_t{0};
   if (fd < 0) return ErrorOf(path, "cannot be opened");
   const absl::Cleanup close_fd = [fd] { close(fd); };
   struct stat status {};
@@ -40,7 +45,7 @@ absl::Status CheckIsOurs(const std::string& path) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": another process writes it; give each router its own file"));
   }
-  return absl::OkStatus();
+  return status.st_size;
 }
 
 }  // namespace
@@ -55,10 +60,15 @@ void DecisionFiles::Close() {
 absl::Status DecisionFiles::Begin() {
   Close();
   const std::string before = absl::StrCat(path_, ".1");
-  if (absl::Status status = CheckIsOurs(path_); !status.ok()) return status;
-  if (absl::Status status = CheckIsOurs(before); !status.ok()) return status;
-  if (std::rename(path_.c_str(), before.c_str()) != 0 && errno != ENOENT) {
+  const absl::StatusOr<off_t> bytes = CheckIsOurs(path_);
+  if (!bytes.ok()) return bytes.status();
+  if (absl::Status status = CheckIsOurs(before).status(); !status.ok()) return status;
+  const bool keep = *bytes >= kKeptBytesMin;
+  if (keep && std::rename(path_.c_str(), before.c_str()) != 0) {
     return ErrorOf(path_, absl::StrCat("cannot be renamed to ", before));
+  }
+  if (!keep && unlink(path_.c_str()) != 0 && errno != ENOENT) {
+    return ErrorOf(path_, "cannot be replaced");
   }
   fd_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
              S_IRUSR | S_IWUSR);

@@ -20,7 +20,8 @@ class DecisionStorage {
   virtual absl::Status Append(absl::string_view bytes) = 0;
 };
 
-// DecisionFiles: PATH, and PATH.1 for the file before it, on the machine's disk.
+// DecisionFiles: PATH, and PATH.1 for the last file before it that held more than next to nothing,
+// on the machine's disk.
 //
 // New files are the owner's alone (0600). What stands at either path and is no file of decisions is
 // not touched: FAILED_PRECONDITION, also where another process is writing there. Bytes go to the

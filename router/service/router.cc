@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/rpc/server_options.h"
 #include "router/policy/policy_registry.h"
@@ -10,14 +11,22 @@
 namespace cairn::router {
 namespace {
 
+std::unique_ptr<DecisionRecorder> MakeRecorder(const RouterConfig& config, const Clock* clock,
+                                               const LineLog& log) {
+  if (config.record_decisions.empty()) return nullptr;
+  return std::make_unique<DecisionRecorder>(
+      config.RecorderOptions(), std::make_unique<DecisionFiles>(config.record_decisions), clock,
+      log);
+}
+
 std::unique_ptr<RouterCore> MakeCore(const RouterConfig& config, const Clock* clock,
-                                     RandomSource* random) {
+                                     RandomSource* random, DecisionSink* decisions) {
   // The configuration is valid.
   absl::StatusOr<std::unique_ptr<RoutePolicy>> policy =
       MakeRoutePolicy(config.route_policy, config.PolicyOptions());
   CAIRN_CHECK_OK(policy.status());
   absl::StatusOr<std::unique_ptr<RouterCore>> core =
-      RouterCore::Make(config.CoreOptions(), *std::move(policy), clock, random);
+      RouterCore::Make(config.CoreOptions(), *std::move(policy), clock, random, decisions);
   CAIRN_CHECK_OK(core.status());
   return *std::move(core);
 }
@@ -35,19 +44,22 @@ absl::StatusOr<std::unique_ptr<Router>> Router::Start(const RouterConfig& config
       ClientSecurity::Open(config.node_security, "node-", log);
   if (!node_security.ok()) return node_security.status();
   std::unique_ptr<Router> router(
-      new Router(config, *std::move(security), *std::move(node_security)));
+      new Router(config, *std::move(security), *std::move(node_security), log));
   router->Follow(log);
   if (absl::Status status = router->Listen(); !status.ok()) return status;
+  // After what else can fail: it moves the file of the run before aside.
+  if (absl::Status status = router->Record(); !status.ok()) return status;
   return router;
 }
 
 Router::Router(const RouterConfig& config, std::unique_ptr<ServerSecurity> security,
-               std::unique_ptr<ClientSecurity> node_security)
+               std::unique_ptr<ClientSecurity> node_security, const Log& log)
     : config_(config),
       security_(std::move(security)),
       node_security_(std::move(node_security)),
       call_metrics_("cairn_router", kRouterMethodNames, &metrics_, &clock_),
-      core_(MakeCore(config, &clock_, &random_)),
+      recorder_(MakeRecorder(config, &clock_, log)),
+      core_(MakeCore(config, &clock_, &random_, recorder_.get())),
       policies_(config.PolicyOptions()),
       calls_({.core = core_.get(),
               .hasher = &hasher_,
@@ -55,6 +67,15 @@ Router::Router(const RouterConfig& config, std::unique_ptr<ServerSecurity> secur
               .followers = &followers_}),
       service_({.calls = &calls_, .callers = &security_->callers(), .metrics = &call_metrics_}),
       file_metrics_(&metrics_, "cairn_router", {security_->files(), node_security_->files()}) {}
+
+absl::Status Router::Record() {
+  if (recorder_ == nullptr) return absl::OkStatus();
+  if (absl::Status status = recorder_->Open(); !status.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat("--record-decisions: ", status.message()));
+  }
+  decision_writer_.emplace("decisions", kRecordInterval, [this] { recorder_->Flush(); });
+  return absl::OkStatus();
+}
 
 void Router::Follow(const Log& log) {
   FeedFollower::Options options;
@@ -68,7 +89,7 @@ void Router::Follow(const Log& log) {
         FeedFollower::Parts{
             .core = core_.get(), .clock = &clock_, .random = &random_, .log = log}));
   }
-  router_metrics_.emplace(&metrics_, core_.get(), &followers_);
+  router_metrics_.emplace(&metrics_, core_.get(), &followers_, recorder_.get());
 }
 
 absl::Status Router::Listen() {
@@ -97,6 +118,8 @@ absl::Status Router::Listen() {
 Router::~Router() {
   ticker_.reset();
   server_ = nullptr;  // Cancels and awaits all calls.
+  decision_writer_.reset();
+  if (recorder_ != nullptr) recorder_->Flush();
   metrics_server_ = nullptr;
   router_metrics_.reset();
   for (const std::unique_ptr<FeedFollower>& follower : followers_) follower->Stop();

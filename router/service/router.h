@@ -30,6 +30,7 @@
 #include "common/server/periodic_thread.h"
 #include "common/server/rpc_server.h"
 #include "router/core/router_core.h"
+#include "router/decisions/decision_recorder.h"
 #include "router/service/router_calls.h"
 #include "router/service/router_config.h"
 #include "router/service/router_metrics.h"
@@ -41,6 +42,8 @@ class Router {
  public:
   // How often time passes in the core.
   static constexpr absl::Duration kTick = absl::Milliseconds(20);
+  // How often what was decided is written. On a thread of its own: disks may be slow.
+  static constexpr absl::Duration kRecordInterval = absl::Milliseconds(20);
 
   // Gets lines for people about feeds that begin and end; called on several threads.
   using Log = LineLog;
@@ -66,8 +69,9 @@ class Router {
 
  private:
   Router(const RouterConfig& config, std::unique_ptr<ServerSecurity> security,
-         std::unique_ptr<ClientSecurity> node_security);
+         std::unique_ptr<ClientSecurity> node_security, const Log& log);
 
+  absl::Status Record();
   absl::Status Listen();
   void Follow(const Log& log);
   void Tick();
@@ -80,6 +84,7 @@ class Router {
   Sha256BlockHasher hasher_;
   Metrics metrics_;
   CallMetrics call_metrics_;
+  const std::unique_ptr<DecisionRecorder> recorder_;  // Null: nothing is recorded.
   const std::unique_ptr<RouterCore> core_;
   RouterCalls::Followers followers_;  // All there before a call can come.
   const RoutePolicySet policies_;
@@ -89,6 +94,7 @@ class Router {
   FileWatchMetrics file_metrics_;
   std::unique_ptr<MetricsServer> metrics_server_;
   std::unique_ptr<RpcServer> server_;
+  std::optional<PeriodicThread> decision_writer_;
   std::optional<PeriodicThread> ticker_;
   bool said_ready_ = false;  // The ticker's.
 };

@@ -27,6 +27,8 @@ constexpr ByteSize kAnswerReplicaBytes = ByteSize(512);
 constexpr ByteSize kNamespaceBytes = ByteSize(256);
 constexpr ByteSize kNamespaceHolderBytes = ByteSize(16);
 constexpr ByteSize kPartitionBytes = ByteSize(768);
+// A record as it is written, in the forms that it goes through.
+constexpr ByteSize kDecisionWriterBytes = ByteSize::MiB(4);
 // A connection's buffers, a message as it comes and as it is parsed, a thread.
 constexpr ByteSize kFeedBytes = ByteSize::MiB(4);
 // A call that runs: its message as it comes, parsed, and its keys; on at most so many threads of
@@ -106,6 +108,9 @@ void CheckBounds(const RouterConfig& config, ConfigErrors& errors) {
   check("answers-remembered-max", config.answers_remembered_max, 10'000'000);
   check("replicas-per-answer-max", config.replicas_per_answer_max, 256);
   check("namespaces-max", config.namespaces_max, 1'000'000);
+  errors.CheckRange("record-decisions-bytes", config.record_decisions_bytes, ByteSize::MiB(4),
+                    kBytesMax);
+  errors.CheckReal("record-decisions-share", config.record_decisions_share, 1e-6, 1);
 }
 
 }  // namespace
@@ -150,6 +155,15 @@ PrefixCostOptions RouterConfig::PolicyOptions() const {
   return options;
 }
 
+DecisionRecorderOptions RouterConfig::RecorderOptions() const {
+  DecisionRecorderOptions options;
+  options.bytes_max = record_decisions_bytes.bytes();
+  options.share = record_decisions_share;
+  options.policy = route_policy;
+  options.policy_options = PolicyOptions();
+  return options;
+}
+
 MemorySum RouterConfig::Memory() const {
   const auto node_count = static_cast<int64_t>(nodes.size());
   MemorySum sum;
@@ -168,6 +182,10 @@ MemorySum RouterConfig::Memory() const {
       Plus(Plus(kNamespaceBytes, Times(node_count, kNamespaceHolderBytes)),
            Times(kPartitionsPerNamespace, kPartitionBytes));
   sum.Add("namespaces and tenants", Times(namespaces_max, of_namespace), "namespaces-max");
+  if (!record_decisions.empty()) {
+    sum.Add("decisions to record", Plus(ByteSize(kDecisionQueueBytes), kDecisionWriterBytes),
+            "record-decisions");
+  }
   sum.Add("feeds", Times(node_count, kFeedBytes), "nodes");
   sum.Add("connections", TransportBytes(), "connections-max");
   sum.Add("calls that run", Times(kCallThreadsMax, kCallBytes));

@@ -16,6 +16,7 @@
 #include "common/server/byte_size.h"
 #include "common/server/memory_sum.h"
 #include "router/core/router_options.h"
+#include "router/decisions/decision_recorder.h"
 #include "router/policy/policy_registry.h"
 
 namespace cairn::router {
@@ -66,6 +67,11 @@ struct RouterConfig {
   int replicas_per_answer_max = 16;
   int namespaces_max = 4'096;
 
+  // What is decided, and what becomes of it, to this file; empty: none.
+  std::string record_decisions;
+  ByteSize record_decisions_bytes = ByteSize::MiB(256);  // With the file before it.
+  double record_decisions_share = 1;                     // Of the requests.
+
   absl::Duration drain_grace = absl::Seconds(2);
 
   // INVALID_ARGUMENT with one line for each flag that is wrong.
@@ -74,6 +80,7 @@ struct RouterConfig {
   // REQUIRES: valid.
   RouterOptions CoreOptions() const;
   PrefixCostOptions PolicyOptions() const;
+  DecisionRecorderOptions RecorderOptions() const;
 
   // The terms of what the process may come to hold.
   MemorySum Memory() const;

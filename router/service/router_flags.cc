@@ -61,6 +61,14 @@ ABSL_FLAG(int, answers_remembered_max, 8'192,
 ABSL_FLAG(int, replicas_per_answer_max, 16, "Replicas in one answer.");
 ABSL_FLAG(int, namespaces_max, 4'096, "Namespaces that the nodes may name, with 4 tenants each.");
 
+ABSL_FLAG(std::string, record_decisions, "",
+          "File to record decisions in, with all that they rested on and what became of them, for "
+          "`cairnctl replay-decisions`; holds no prompts. The file before it is kept as FILE.1. "
+          "Empty: none.");
+ABSL_FLAG(cairn::ByteSize, record_decisions_bytes, cairn::ByteSize::MiB(256),
+          "Most that the two files hold; the oldest decisions go first.");
+ABSL_FLAG(double, record_decisions_share, 1, "Share of the requests that are recorded.");
+
 ABSL_FLAG(int, drain_grace_ms, 2'000, "Time that open calls get after SIGTERM.");
 
 namespace cairn::router {
@@ -101,6 +109,9 @@ RouterConfig ConfigFromFlags() {
   config.answers_remembered_max = absl::GetFlag(FLAGS_answers_remembered_max);
   config.replicas_per_answer_max = absl::GetFlag(FLAGS_replicas_per_answer_max);
   config.namespaces_max = absl::GetFlag(FLAGS_namespaces_max);
+  config.record_decisions = absl::GetFlag(FLAGS_record_decisions);
+  config.record_decisions_bytes = absl::GetFlag(FLAGS_record_decisions_bytes);
+  config.record_decisions_share = absl::GetFlag(FLAGS_record_decisions_share);
   config.drain_grace = ms(absl::GetFlag(FLAGS_drain_grace_ms));
   return config;
 }

@@ -27,10 +27,12 @@ std::vector<CallbackSample> HoldersByState(const RouterCore& core) {
 }  // namespace
 
 RouterMetrics::RouterMetrics(Metrics* metrics, RouterCore* core,
-                             const RouterCalls::Followers* followers) {
+                             const RouterCalls::Followers* followers,
+                             const DecisionRecorder* recorder) {
   AddCounters(metrics, core);
   AddState(metrics, core);
   AddFeeds(metrics, followers);
+  if (recorder != nullptr) AddRecording(metrics, recorder);
 }
 
 void RouterMetrics::AddCounters(Metrics* metrics, const RouterCore* core) {
@@ -99,6 +101,28 @@ void RouterMetrics::AddFeeds(Metrics* metrics, const RouterCalls::Followers* fol
   add("cairn_router_partial_heartbeats_total",
       "Heartbeats of nodes that do not know this router as one and show only a part.",
       &FeedFollower::Status::partial_heartbeats);
+}
+
+void RouterMetrics::AddRecording(Metrics* metrics, const DecisionRecorder* recorder) {
+  const auto add = [&](absl::string_view name, absl::string_view help,
+                       uint64_t DecisionRecorder::Counters::*field) {
+    callbacks_.push_back(metrics->AddCallback(
+        CallbackKind::kCounter, name, help,
+        [recorder, field] { return static_cast<double>(recorder->counters().*field); }));
+  };
+  using Counters = DecisionRecorder::Counters;
+  add("cairn_router_decisions_recorded_total", "Decisions written to --record-decisions.",
+      &Counters::decisions_recorded);
+  add("cairn_router_outcomes_recorded_total", "Reports on bookings written there.",
+      &Counters::outcomes_recorded);
+  add("cairn_router_decisions_dropped_total",
+      "Decisions and reports that were not: the disk was slower than they came, or failed.",
+      &Counters::dropped);
+  add("cairn_router_decision_bytes_total", "Bytes written there.", &Counters::bytes);
+  callbacks_.push_back(
+      metrics->AddCallback(CallbackKind::kGauge, "cairn_router_decisions_recording",
+                           "1 while decisions are recorded; 0 once the disk refused them.",
+                           [recorder] { return recorder->recording() ? 1.0 : 0.0; }));
 }
 
 }  // namespace cairn::router

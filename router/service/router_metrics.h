@@ -8,18 +8,22 @@
 
 #include "common/metrics/metrics.h"
 #include "router/core/router_core.h"
+#include "router/decisions/decision_recorder.h"
 #include "router/service/router_calls.h"
 
 namespace cairn::router {
 
 class RouterMetrics {
  public:
-  RouterMetrics(Metrics* metrics, RouterCore* core, const RouterCalls::Followers* followers);
+  // `recorder` may be null.
+  RouterMetrics(Metrics* metrics, RouterCore* core, const RouterCalls::Followers* followers,
+                const DecisionRecorder* recorder = nullptr);
 
  private:
   void AddCounters(Metrics* metrics, const RouterCore* core);
   void AddState(Metrics* metrics, RouterCore* core);
   void AddFeeds(Metrics* metrics, const RouterCalls::Followers* followers);
+  void AddRecording(Metrics* metrics, const DecisionRecorder* recorder);
 
   std::vector<CallbackMetric> callbacks_;
 };

@@ -6,16 +6,20 @@
 // prompts: `held`, which one holder has whole, `half`, of which one has the first half, and `cold`,
 // of which nobody has anything; the figures without such a name are the worst of the three. Floor:
 // the chain of the same keys by BlockHasher::Block. Not in the call, and measured beside it: the
-// report that ends a booking.
+// report that ends a booking. The short calls once more by a router that records its decisions
+// into a file, as --record-decisions does.
 #include <grpcpp/grpcpp.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "cairn/v1/router.grpc.pb.h"
 #include "common/base/check.h"
@@ -25,8 +29,11 @@
 #include "common/identity/scope.h"
 #include "common/rpc/caller_identity.h"
 #include "common/rpc/server_options.h"
+#include "common/server/periodic_thread.h"
 #include "router/core/router_core.h"
+#include "router/decisions/decision_recorder.h"
 #include "router/policy/policy_registry.h"
+#include "router/service/router.h"
 #include "router/service/router_calls.h"
 #include "tests/bench/index/index_rig.h"
 #include "tests/bench/index/open_loop.h"
@@ -42,6 +49,7 @@ constexpr size_t kLongTokens = 100'000;
 constexpr size_t kShortTokens = 4096;
 // The fastest of so many counts: a neighbour on the machine disturbed it least.
 constexpr int kRounds = 300;
+constexpr int kShortRounds = 3000;
 constexpr size_t kClients = 4;
 constexpr double kRpcSeconds = 3;
 
@@ -77,13 +85,14 @@ v1::RouteRequest RequestOf(absl::Span<const uint32_t> tokens) {
 // A router over 128 holders that are in, without threads. Time stands still in it.
 class RouteRig {
  public:
-  RouteRig() : policies_({}) {
+  explicit RouteRig(router::DecisionSink* decisions = nullptr) : policies_({}) {
     router::RouterOptions options;
     for (size_t i = 0; i < kHolders; ++i) {
       options.holder_addresses.push_back(absl::StrCat("10.0.0.", i, ":7070"));
     }
-    auto core = router::RouterCore::Make(
-        options, *router::MakeRoutePolicy(router::kDefaultRoutePolicy, {}), &clock_, &random_);
+    auto core =
+        router::RouterCore::Make(options, *router::MakeRoutePolicy(router::kDefaultRoutePolicy, {}),
+                                 &clock_, &random_, decisions);
     CAIRN_CHECK_OK(core.status());
     core_ = *std::move(core);
     calls_ = std::make_unique<router::RouterCalls>(router::RouterCalls::Parts{
@@ -221,7 +230,7 @@ class RouteServer final : public v1::Router::CallbackService {
   std::unique_ptr<grpc::Server> server_;
 };
 
-void AddRpcRate(const RouteRig& rig, JsonReport* report) {
+void AddRpcRate(const RouteRig& rig, const std::string& name, JsonReport* report) {
   RouteServer server(&rig);
   std::vector<std::vector<uint32_t>> times(kClients);
   std::vector<std::thread> clients;
@@ -245,18 +254,70 @@ void AddRpcRate(const RouteRig& rig, JsonReport* report) {
   const double seconds = static_cast<double>(NowNs() - began) / 1e9;
   std::vector<uint32_t> all;
   for (const std::vector<uint32_t>& some : times) all.insert(all.end(), some.begin(), some.end());
-  report->Add("route_rpc_per_second", static_cast<double>(all.size()) / seconds);
-  report->Add("route_rpc_p50_us", PercentileUs(all, 0.5));
-  report->Add("route_rpc_p99_us", PercentileUs(all, 0.99));
+  report->Add(absl::StrCat(name, "_per_second"), static_cast<double>(all.size()) / seconds);
+  report->Add(absl::StrCat(name, "_p50_us"), PercentileUs(all, 0.5));
+  report->Add(absl::StrCat(name, "_p99_us"), PercentileUs(all, 0.99));
+}
+
+uint32_t CallNs(const RouteRig& rig, const v1::RouteRequest& request) {
+  const int64_t began = NowNs();
+  const v1::RouteResponse routed = rig.Route(request);
+  const int64_t ended = NowNs();
+  rig.End(routed);
+  return static_cast<uint32_t>(ended - began);
+}
+
+// With and without a record in turns; what waits is written in between.
+void AddRecordedCalls(const RouteRig& plain, const RouteRig& recorded,
+                      router::DecisionRecorder* recorder, JsonReport* report) {
+  const v1::RouteRequest request = RequestOf(TokensOf(50, kShortTokens));
+  std::vector<uint32_t> plain_ns;
+  std::vector<uint32_t> recorded_ns;
+  std::vector<uint32_t> written_ns;
+  for (int round = 0; round < kShortRounds; ++round) {
+    plain_ns.push_back(CallNs(plain, request));
+    recorded_ns.push_back(CallNs(recorded, request));
+    const int64_t began = NowNs();
+    recorder->Flush();
+    written_ns.push_back(static_cast<uint32_t>(NowNs() - began));
+  }
+  const router::DecisionRecorder::Counters counters = recorder->counters();
+  CAIRN_CHECK(counters.decisions_recorded == kShortRounds && counters.dropped == 0);
+  report->Add("route_4k_tokens_p50_us", PercentileUs(plain_ns, 0.5));
+  report->Add("route_4k_tokens_recorded_p50_us", PercentileUs(recorded_ns, 0.5));
+  report->Add("decision_written_p50_us", PercentileUs(written_ns, 0.5));
+  report->Add("decision_bytes",
+              static_cast<double>(counters.bytes) / static_cast<double>(kShortRounds));
+}
+
+absl::Status AddRecording(const SuiteOptions& options, const RouteRig& plain, JsonReport* report) {
+  const std::filesystem::path parent = options.dir.empty() ? std::filesystem::temp_directory_path()
+                                                           : std::filesystem::path(options.dir);
+  const std::string dir = parent / absl::StrCat("cairn_route_", getpid());
+  std::filesystem::create_directories(dir);
+  const absl::Cleanup remove = [&dir] { std::filesystem::remove_all(dir); };
+  const SystemClock clock;
+  router::DecisionRecorderOptions recording;
+  recording.policy = std::string(router::kDefaultRoutePolicy);
+  router::DecisionRecorder recorder(
+      recording, std::make_unique<router::DecisionFiles>(dir + "/decisions"), &clock);
+  if (absl::Status status = recorder.Open(); !status.ok()) return status;
+  const RouteRig recorded(&recorder);
+  AddRecordedCalls(plain, recorded, &recorder, report);
+  const PeriodicThread writer("decisions", router::Router::kRecordInterval,
+                              [&recorder] { recorder.Flush(); });
+  AddRpcRate(recorded, "route_rpc_recorded", report);
+  report->Add("decisions_dropped", static_cast<double>(recorder.counters().dropped));
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status RunRouteSuite(const SuiteOptions&, JsonReport* report) {
+absl::Status RunRouteSuite(const SuiteOptions& options, JsonReport* report) {
   RouteRig rig;
   AddLongPrompts(&rig, report);
-  AddRpcRate(rig, report);
-  return absl::OkStatus();
+  AddRpcRate(rig, "route_rpc", report);
+  return AddRecording(options, rig, report);
 }
 
 }  // namespace cairn::bench

@@ -20,7 +20,7 @@ DecisionReplay MakeReplay(const DecisionReplay::Options& options = {}) {
 }
 
 TEST(DecisionReplayTest, ThePolicyThatDecidedAnswersTheSame) {
-  DecisionReplay replay = MakeReplay({.differences_max = 5});
+  DecisionReplay replay = MakeReplay({.differences_max = 5, .differences_in_any_bit = true});
   for (uint32_t number = 0; number < 500; ++number) {
     EXPECT_TRUE(replay.Add(NumberedDecision(number, kNames)));
   }
@@ -32,19 +32,24 @@ TEST(DecisionReplayTest, ThePolicyThatDecidedAnswersTheSame) {
 }
 
 TEST(DecisionReplayTest, OneBitOfOneScoreIsAnotherAnswerAndOneOtherFirstAnotherChoice) {
-  DecisionReplay replay = MakeReplay({.differences_max = 1});
+  DecisionReplay replay = MakeReplay({.differences_max = 1, .differences_in_any_bit = true});
+  DecisionReplay choices = MakeReplay({.differences_max = 5});
   Decision decision = NumberedDecision(1, kNames);
   decision.ranked[3].score = std::nextafter(decision.ranked[3].score, 1e9);
   replay.Add(decision);
+  choices.Add(decision);
   decision = NumberedDecision(2, kNames);
   std::swap(decision.ranked[0], decision.ranked[1]);
   replay.Add(decision);
+  choices.Add(decision);
   const DecisionReplay::OfPolicy& own = replay.policies().at(0);
   EXPECT_EQ(own.tally.decisions(), 2u);
   EXPECT_EQ(own.same_answer, 0u);
   EXPECT_EQ(own.same_choice, 1u);
   ASSERT_EQ(replay.differences().size(), 1u) << "no more than were asked for";
   EXPECT_EQ(replay.differences()[0].decision.snapshot.sequence, 1u);
+  ASSERT_EQ(choices.differences().size(), 1u);
+  EXPECT_EQ(choices.differences()[0].decision.snapshot.sequence, 2u);
 }
 
 TEST(DecisionReplayTest, AnAnswerThatWasCutIsComparedAsFarAsItGoes) {
@@ -143,12 +148,12 @@ TEST(DecisionReplayTest, WhatWasReportedIsHeldAgainstWhatWasPredicted) {
   replay.Add(DecisionOutcome{.booking = NumberedBooking(3)});  // Ended, and says no figures.
   replay.Add({.booking = NumberedBooking(1234), .cached_tokens = 7});
   const DecisionReplay::Outcomes& outcomes = replay.outcomes();
-  EXPECT_EQ(outcomes.ended, 5u);
+  EXPECT_EQ(outcomes.ended, 4u);
   EXPECT_EQ(outcomes.measured, 1u);
   EXPECT_EQ(outcomes.predicted_tokens, std::min(chosen.OwnTokens(), first.snapshot.prompt_tokens));
   EXPECT_EQ(outcomes.delivered_tokens, 100u);
   EXPECT_EQ(outcomes.moved, 2u);
-  EXPECT_EQ(outcomes.unmatched, 2u);
+  EXPECT_EQ(outcomes.unmatched, 1u);
 }
 
 TEST(DecisionReplayTest, APolicyThatThereIsNotIsSaid) {

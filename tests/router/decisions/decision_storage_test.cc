@@ -48,10 +48,10 @@ TEST_F(DecisionStorageTest, TheOneBeforeStaysAndTheOneBeforeThatGoes) {
   for (const char* letter : {"a", "b", "c"}) {
     ASSERT_TRUE(files.Begin().ok());
     ASSERT_TRUE(files.Append(DecisionHead()).ok());
-    ASSERT_TRUE(files.Append(letter).ok());
+    ASSERT_TRUE(files.Append(std::string(5000, *letter)).ok());
   }
-  EXPECT_EQ(Content(path_), DecisionHead() + "c");
-  EXPECT_EQ(Content(before_), DecisionHead() + "b");
+  EXPECT_EQ(Content(path_), DecisionHead() + std::string(5000, 'c'));
+  EXPECT_EQ(Content(before_), DecisionHead() + std::string(5000, 'b'));
   size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     EXPECT_FALSE(entry.path().empty());
@@ -70,15 +70,17 @@ TEST_F(DecisionStorageTest, FilesAreTheOwnersAlone) {
   EXPECT_EQ(status.st_mode & 07777, 0600u);
 }
 
-TEST_F(DecisionStorageTest, AnotherRunKeepsTheFileOfTheOneBefore) {
-  {
+TEST_F(DecisionStorageTest, RunsThatDecideNothingLeaveTheFileOfTheOneBefore) {
+  const std::string decided = DecisionHead() + std::string(5000, 'd');
+  for (const std::string& content : {decided, DecisionHead(), std::string(), DecisionHead()}) {
     DecisionFiles files(path_);
-    ASSERT_TRUE(files.Begin().ok());
-    ASSERT_TRUE(files.Append(DecisionHead()).ok());
+    const absl::Status status = files.Begin();
+    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_TRUE(files.Append(content).ok());
   }
   DecisionFiles files(path_);
   ASSERT_TRUE(files.Begin().ok());
-  EXPECT_EQ(Content(before_), DecisionHead());
+  EXPECT_EQ(Content(before_), decided);
   EXPECT_EQ(Content(path_), "");
 }
 

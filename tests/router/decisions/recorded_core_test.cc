@@ -177,7 +177,9 @@ TEST_F(RecordedCoreTest, EveryAnswerIsGivenAgainBitForBit) {
   absl::StatusOr<DecisionReader> reader = DecisionReader::Open(&in);
   ASSERT_TRUE(reader.ok()) << reader.status();
   absl::StatusOr<DecisionReplay> replay =
-      DecisionReplay::Make({.policy_options = reader->run().options, .differences_max = 3});
+      DecisionReplay::Make({.policy_options = reader->run().options,
+                            .differences_max = 3,
+                            .differences_in_any_bit = true});
   ASSERT_TRUE(replay.ok()) << replay.status();
   std::map<RouteReason, int> reasons;
   std::map<std::string, int> by_policy;

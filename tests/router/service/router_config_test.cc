@@ -61,6 +61,9 @@ TEST(RouterConfig, EachWrongValueIsNamedWithItsFlag) {
       {[](RouterConfig* c) { c->bookings_max = 0; }, "--bookings-max", "0"},
       {[](RouterConfig* c) { c->replicas_per_answer_max = 1000; }, "--replicas-per-answer-max",
        "256"},
+      {[](RouterConfig* c) { c->record_decisions_bytes = ByteSize::MiB(1); },
+       "--record-decisions-bytes", "4MiB"},
+      {[](RouterConfig* c) { c->record_decisions_share = 0; }, "--record-decisions-share", "0"},
   };
   for (const Case& bad : cases) {
     RouterConfig config = GoodConfig();
