@@ -61,6 +61,14 @@ struct ModelWorker::Work {
     outcome.mismatched_segments += counted.mismatched_segments();
   }
 
+  std::vector<RoutedReplica> NotExcluded(std::vector<RoutedReplica> candidates) const {
+    std::erase_if(candidates, [this](const RoutedReplica& replica) {
+      const std::vector<std::string>& excluded = request.excluded_workers;
+      return std::find(excluded.begin(), excluded.end(), replica.worker_address) != excluded.end();
+    });
+    return candidates;
+  }
+
   // The first block that this request stores, or that nobody will; else the prompt's end.
   size_t FirstReserved() const {
     for (const RegionStore& store : stores) {
@@ -112,13 +120,14 @@ WorkOutcome ModelWorker::Run(const WorkRequest& request, PrefillEngine* engine) 
 void ModelWorker::Route(Work* work) const {
   if (work->public_blocks > 0 && public_nodes_ == nullptr) ChooseScope(work);
   if (router_ == nullptr) {
-    work->replicas = options_.fixed_replicas;
+    work->replicas = work->NotExcluded(options_.fixed_replicas);
     return;
   }
   absl::StatusOr<RouteAnswer> answer = AskRouter(work);
   work->Note(answer.status());
   if (!answer.ok()) {
-    work->replicas = OrderByRendezvous(work->prompt->keys(), options_.known_replicas);
+    work->replicas =
+        work->NotExcluded(OrderByRendezvous(work->prompt->keys(), options_.known_replicas));
     return;
   }
   work->outcome.routed = true;
@@ -159,6 +168,8 @@ absl::StatusOr<RouteAnswer> ModelWorker::AskRouter(Work* work) const {
       options_.route_timeout, &work->outcome.latencies.route, [&](absl::Duration timeout) {
         const RouteOptions options{.prompt_tokens = work->outcome.prompt_tokens,
                                    .output_tokens = work->request.output_tokens,
+                                   .session_id = work->request.session_id,
+                                   .excluded_workers = work->request.excluded_workers,
                                    .timeout = timeout};
         if (prompt.block_count() <= kKeysPerLookupMax) {
           answer = router_->Route(name_space_, prompt, options);
@@ -176,7 +187,7 @@ absl::StatusOr<RouteAnswer> ModelWorker::AskRouter(Work* work) const {
 }
 
 void ModelWorker::NoteRouter(const absl::Status& status) const {
-  if (IsGone(status)) {
+  if (IsGone(status) && !LeavesNobody(status)) {
     router_absence_.NoteGone();
   } else {
     router_absence_.NoteAnswered();

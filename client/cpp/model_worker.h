@@ -71,6 +71,11 @@ struct WorkRequest {
   bool may_store = true;
   // Of what is stored; else as the worker's options say.
   std::optional<KeepWish> keep = std::nullopt;
+  // That the requests of one conversation share; empty: none. For the router.
+  std::string session_id = {};
+  // Workers that are not to take it: those where it failed before. When that leaves nobody,
+  // everything is computed and nothing stored.
+  std::vector<std::string> excluded_workers = {};
 };
 
 // Zero for steps that were not taken.

@@ -4,8 +4,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/rpc/error_reason.h"
+#include "common/wire/route_limits.h"
 
 namespace cairn {
+
+bool LeavesNobody(const absl::Status& status) {
+  if (!absl::IsUnavailable(status)) return false;
+  const std::optional<ErrorReason> reason = ReasonOf(status);
+  return reason.has_value() && reason->reason == kAllReplicasExcluded;
+}
 
 absl::Status ValidateRetryOptions(const RetryOptions& options) {
   if (options.attempts_max < 1 || options.attempts_max > kRetryAttemptsMax) {
@@ -43,6 +51,7 @@ RetryDecision RetryPolicy::AfterFailure(const FailedAttempt& failed,
   CAIRN_CHECK(!failed.status.ok() && failed.attempt >= 1);
   if (failed.attempt >= options_.attempts_max) return {};
   RetryDecision decision;
+  if (LeavesNobody(failed.status)) return {};
   if (absl::IsUnavailable(failed.status) && rules.idempotent) {
     decision.retry = true;
     decision.wait = Jittered(Backoff(failed.attempt));

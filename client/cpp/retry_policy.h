@@ -6,7 +6,7 @@
 //
 //  - UNAVAILABLE of a call that is safe to repeat: again, under the same request id, after a
 //  growing
-//    wait.
+//    wait; not where its reason says that the request itself leaves nobody (kAllReplicasExcluded).
 //  - RESOURCE_EXHAUSTED that says how long to wait (google.rpc.RetryInfo): again under a new
 //  request
 //    id, when the caller opted in.
@@ -34,6 +34,9 @@ struct RetryOptions {
 
 // INVALID_ARGUMENT naming the option that is out of its range, as "retry.attempts_max".
 absl::Status ValidateRetryOptions(const RetryOptions& options);
+
+// The request itself leaves nobody who could serve it (kAllReplicasExcluded).
+bool LeavesNobody(const absl::Status& status);
 
 // One failed attempt.
 struct FailedAttempt {

@@ -27,7 +27,7 @@ absl::Status CheckLabel(absl::string_view key, absl::string_view value) {
   return absl::InvalidArgumentError(
       absl::StrCat("label \"", key.substr(0, kLabelBytesMax), "=", value.substr(0, kLabelBytesMax),
                    "\" (key of ", key.size(), " bytes, value of ", value.size(),
-                   "): each must be 1 to ", kLabelBytesMax, " letters, digits or -_./:"));
+                   " bytes): each must be 1 to ", kLabelBytesMax, " letters, digits or -_./:"));
 }
 
 absl::Status CheckLabels(absl::Span<const Label> labels) {

@@ -17,4 +17,7 @@ inline constexpr size_t kSessionIdBytesMax = 128;
 inline constexpr size_t kExcludedWorkersMax = 64;
 inline constexpr uint32_t kRouteDeadlineMsMax = 3'600'000;
 
+// Reason (error_reason.h) of an UNAVAILABLE that asking again does not change.
+inline constexpr char kAllReplicasExcluded[] = "ALL_REPLICAS_EXCLUDED";
+
 }  // namespace cairn

@@ -31,13 +31,14 @@ void SessionMemory::Note(absl::string_view tenant, absl::string_view session, Re
                          absl::Time now) {
   CAIRN_CHECK(!session.empty());
   std::string name = NameOf(tenant, session);
-  const auto [found, is_new] = sessions_.try_emplace(name, order_.end());
-  if (is_new) {
-    found->second = order_.emplace(order_.end(), Session{.name = std::move(name)});
+  const auto found = sessions_.find(name);
+  if (found == sessions_.end()) {
+    const auto added = order_.emplace(order_.end(), Session{.name = std::move(name)});
+    sessions_.emplace(added->name, added);
   } else {
     order_.splice(order_.end(), order_, found->second);
   }
-  Session& noted = *found->second;
+  Session& noted = order_.back();
   noted.replica = replica;
   noted.turn = ++turn_;
   noted.expires = now + options_.ttl;

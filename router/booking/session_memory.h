@@ -58,7 +58,8 @@ class SessionMemory {
 
   const SessionOptions options_;
   std::list<Session> order_;  // The one used longest ago first.
-  absl::flat_hash_map<std::string, std::list<Session>::iterator> sessions_;
+  // By name, which is the session's own.
+  absl::flat_hash_map<absl::string_view, std::list<Session>::iterator> sessions_;
   absl::flat_hash_map<ReplicaId, uint64_t> freed_;  // Sessions noted up to that turn are free.
   uint64_t turn_ = 0;                               // Of the last Note.
 };

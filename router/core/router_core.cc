@@ -271,7 +271,8 @@ RouterCore::Counters RouterCore::counters() const {
           .stale_alarm = staleness.Alarm(),
           .index_slots = blocks_.slot_count(),
           .speculative_marks = speculative_.mark_count(),
-          .sessions = sessions_.size()};
+          .sessions = sessions_.size(),
+          .deadlines_at_risk = deadlines_at_risk_};
 }
 
 HolderState RouterCore::StateOf(HolderIndex holder) const {

@@ -54,6 +54,7 @@ class RouterCore {
     uint64_t index_slots = 0;
     uint64_t speculative_marks = 0;
     uint64_t sessions = 0;
+    uint64_t deadlines_at_risk = 0;
   };
 
   // `clock`, `random` and `decisions` outlive the core. `decisions` gets what was decided and what
@@ -184,6 +185,7 @@ class RouterCore {
   uint64_t names_version_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ready_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t routes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t deadlines_at_risk_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t reports_of_other_incarnations_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -7,6 +7,8 @@
 #include "common/base/check.h"
 #include "common/identity/rendezvous.h"
 #include "common/rpc/caller_identity.h"
+#include "common/rpc/error_reason.h"
+#include "common/wire/route_limits.h"
 #include "router/core/replica_filter.h"
 #include "router/core/router_core.h"
 
@@ -182,9 +184,11 @@ absl::StatusOr<std::vector<RouterCore::Candidate>> RouterCore::CandidatesFor(
   }
   if (labelled == 0) return NoneHasLabels(query.required_labels, nodes);
   if (candidates.empty()) {
-    return absl::UnavailableError(absl::StrCat(
-        "excluded_workers: all ", labelled, " replicas",
-        query.required_labels.empty() ? "" : " with the required labels", " are excluded"));
+    return WithReason(absl::UnavailableError(absl::StrCat(
+                          "excluded_workers: all ", labelled, " replicas",
+                          query.required_labels.empty() ? "" : " with the required labels",
+                          " are excluded; ask again without some of them")),
+                      kAllReplicasExcluded);
   }
   return candidates;
 }
@@ -246,6 +250,7 @@ absl::StatusOr<RouteAnswer> RouterCore::RouteAnew(const RouteQuery& query, uint6
   if (!booked.ok()) return booked.status();
   answer.booking = *booked;
   ++routes_;
+  deadlines_at_risk_ += answer.deadline_at_risk ? 1 : 0;
   if (answer.replicas.front().reason != RouteReason::kHolderOut) {
     const Candidate& first = (*candidates)[ranked.front().replica];
     Speculate(query, matches, *booked, first.replica->holder, now);

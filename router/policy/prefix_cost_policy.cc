@@ -96,12 +96,32 @@ bool PrefixCostPolicy::MatchIsShort(const RouteSnapshot& snapshot) const {
   return best < std::min(static_cast<double>(options_.short_match_tokens), prompt_share);
 }
 
+// By replica: what it takes longer for the whole prompt than kSlowFactor times the fastest.
+std::vector<double> PrefixCostPolicy::SlowSeconds(const RouteSnapshot& snapshot) const {
+  double fastest = 0;
+  for (const ReplicaView& replica : snapshot.replicas) {
+    if (replica.available) fastest = std::max(fastest, replica.prefill_tokens_per_second);
+  }
+  std::vector<double> seconds(snapshot.replicas.size());
+  if (fastest <= 0) return seconds;
+  const double allowed = kSlowFactor * Seconds(snapshot.prompt_tokens, fastest);
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    const double rate = snapshot.replicas[i].prefill_tokens_per_second;
+    seconds[i] = std::max(0.0, Seconds(snapshot.prompt_tokens, rate) - allowed);
+  }
+  return seconds;
+}
+
 // One that is silent is chosen only where all are: it may be gone.
 void PrefixCostPolicy::ChooseByRendezvous(const RouteSnapshot& snapshot,
                                           std::vector<RankedChoice>* ranked) const {
+  const std::vector<double> slow_seconds = SlowSeconds(snapshot);
+  const auto wait = [&slow_seconds](const RankedChoice& choice) {
+    return Wait(choice.terms) + slow_seconds[choice.replica];
+  };
   double least_wait = std::numeric_limits<double>::infinity();
   for (const RankedChoice& choice : *ranked) {
-    if (!IsOut(choice)) least_wait = std::min(least_wait, Wait(choice.terms));
+    if (!IsOut(choice)) least_wait = std::min(least_wait, wait(choice));
   }
   auto chosen = ranked->end();
   std::tuple<bool, bool, uint64_t> chosen_rank;
@@ -110,7 +130,7 @@ void PrefixCostPolicy::ChooseByRendezvous(const RouteSnapshot& snapshot,
     const ReplicaView& replica = snapshot.replicas[choice->replica];
     const double own_compute = Seconds(snapshot.prompt_tokens, replica.prefill_tokens_per_second);
     const double slack = options_.queue_slack_prompts * own_compute - choice->terms.session_seconds;
-    if (Wait(choice->terms) > least_wait + slack) continue;
+    if (wait(*choice) > least_wait + slack) continue;
     const std::tuple<bool, bool, uint64_t> rank = {
         replica.session_here, replica.holder_state != HolderState::kDegraded,
         RendezvousWeight(*snapshot.prefix_hash, replica.stable_hash)};

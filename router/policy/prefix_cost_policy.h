@@ -59,6 +59,11 @@ struct PrefixCostOptions {
 
 class PrefixCostPolicy final : public RoutePolicy {
  public:
+  // Where hashing chooses, a replica that takes over so many times as long for the prompt as the
+  // fastest counts as that much longer queued: an idle slow one is not as good as an idle fast one.
+  // Over 1, so that what learned rates differ by does not move prompts.
+  static constexpr double kSlowFactor = 1.5;
+
   explicit PrefixCostPolicy(const PrefixCostOptions& options);
 
   absl::string_view name() const override { return "prefix_cost"; }
@@ -72,6 +77,7 @@ class PrefixCostPolicy final : public RoutePolicy {
   double MeanQueuedSeconds(const RouteSnapshot& snapshot) const;
   RankedChoice Judge(const RouteSnapshot& snapshot, double mean_queued_seconds, size_t index) const;
   bool MatchIsShort(const RouteSnapshot& snapshot) const;
+  std::vector<double> SlowSeconds(const RouteSnapshot& snapshot) const;
   // Moves the chosen one to the front.
   void ChooseByRendezvous(const RouteSnapshot& snapshot, std::vector<RankedChoice>* ranked) const;
   void NoteSession(const RouteSnapshot& snapshot, std::vector<RankedChoice>* ranked) const;

@@ -21,6 +21,8 @@ constexpr double kRateMax = 1e12;
 // Upper bounds of what one of each takes, for the printed sum.
 constexpr ByteSize kMarkBytes = ByteSize(192);
 constexpr ByteSize kBookingBytes = ByteSize(320);
+// Two names of 256 and 128 bytes at most, the list's node, the table's entry.
+constexpr ByteSize kSessionBytes = ByteSize(640);
 constexpr ByteSize kBookingReplicaBytes = ByteSize(16);
 constexpr ByteSize kAnswerBytes = ByteSize(512);
 constexpr ByteSize kAnswerReplicaBytes = ByteSize(512);
@@ -91,6 +93,9 @@ void CheckTimes(const RouterConfig& config, ConfigErrors& errors) {
   errors.CheckRange("ready-wait-ms", config.ready_wait, absl::ZeroDuration(), absl::Hours(1));
   errors.CheckRange("prefill-ttl-ms", config.prefill_ttl, least, absl::Hours(24));
   errors.CheckRange("decode-ttl-ms", config.decode_ttl, least, absl::Hours(24));
+  errors.CheckRange("session-ttl-ms", config.session_ttl, least, absl::Hours(24));
+  errors.CheckRange("ramp-ms", config.ramp, absl::ZeroDuration(), absl::Hours(1));
+  errors.CheckRange("session-pull-ms", config.session_pull, absl::ZeroDuration(), absl::Hours(1));
   errors.CheckRange("drain-grace-ms", config.drain_grace, absl::ZeroDuration(), absl::Hours(1));
 }
 
@@ -104,6 +109,7 @@ void CheckBounds(const RouterConfig& config, ConfigErrors& errors) {
   errors.CheckRange("index-memory", config.index_memory, ByteSize::MiB(1), kBytesMax);
   check("connections-max", config.connections_max, 100'000);
   check("bookings-max", config.bookings_max, 100'000'000);
+  check("sessions-max", config.sessions_max, 10'000'000);
   check("speculative-blocks-max", config.speculative_blocks_max, 100'000'000);
   check("answers-remembered-max", config.answers_remembered_max, 10'000'000);
   check("replicas-per-answer-max", config.replicas_per_answer_max, 256);
@@ -133,6 +139,8 @@ RouterOptions RouterConfig::CoreOptions() const {
   options.booking.prefill_ttl = prefill_ttl;
   options.booking.decode_ttl = decode_ttl;
   options.booking.bookings_max = static_cast<size_t>(bookings_max);
+  options.sessions.sessions_max = static_cast<size_t>(sessions_max);
+  options.sessions.ttl = session_ttl;
   options.booking.prefill_tokens_per_second_prior = prefill_tokens_per_second;
   options.transfer.own = {device_tokens_per_second, host_tokens_per_second, disk_tokens_per_second};
   options.same_host_tokens_per_second = same_host_tokens_per_second;
@@ -152,6 +160,8 @@ PrefixCostOptions RouterConfig::PolicyOptions() const {
   PrefixCostOptions options;
   options.miss_weight = miss_weight;
   options.short_match_tokens = static_cast<uint64_t>(short_match_tokens);
+  options.ramp_seconds = absl::ToDoubleSeconds(ramp);
+  options.session_seconds = absl::ToDoubleSeconds(session_pull);
   return options;
 }
 
@@ -174,6 +184,7 @@ MemorySum RouterConfig::Memory() const {
           Times(bookings_max,
                 Plus(kBookingBytes, Times(replicas_per_answer_max, kBookingReplicaBytes))),
           "bookings-max");
+  sum.Add("sessions", Times(sessions_max, kSessionBytes), "sessions-max");
   sum.Add("answers remembered",
           Times(answers_remembered_max,
                 Plus(kAnswerBytes, Times(replicas_per_answer_max, kAnswerReplicaBytes))),

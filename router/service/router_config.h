@@ -39,7 +39,9 @@ struct RouterConfig {
   std::string route_policy = std::string(kDefaultRoutePolicy);  // For requests that name none.
   double miss_weight = 10;
   int64_t short_match_tokens = 1024;
-  double prefill_tokens_per_second = 15'000;  // Before a replica's own rate is known.
+  absl::Duration ramp = absl::Seconds(30);         // Of a new replica; zero: none.
+  absl::Duration session_pull = absl::Seconds(1);  // A session's replica counts as less queued.
+  double prefill_tokens_per_second = 15'000;       // Before a replica's own rate is known.
   double device_tokens_per_second = 1e9;
   double host_tokens_per_second = 200'000;
   double disk_tokens_per_second = 25'000;
@@ -56,12 +58,14 @@ struct RouterConfig {
   // Bookings.
   absl::Duration prefill_ttl = absl::Minutes(5);
   absl::Duration decode_ttl = absl::Minutes(15);
+  absl::Duration session_ttl = absl::Minutes(5);
 
   // Memory and bounds. The limit 0 takes the machine's (MemoryLimitOf).
   ByteSize memory_limit;
   ByteSize index_memory = ByteSize::MiB(256);
   int connections_max = 512;
   int bookings_max = 65'536;
+  int sessions_max = 16'384;
   int speculative_blocks_max = 262'144;
   int answers_remembered_max = 8'192;
   int replicas_per_answer_max = 16;

@@ -1,7 +1,10 @@
 #include "router/service/router_flags.h"
 
 #include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/security/server_security_flags.h"
+#include "router/policy/policy_registry.h"
 
 ABSL_FLAG(std::vector<std::string>, listen, {"127.0.0.1:7080"},
           "Addresses to serve gRPC on: host:port, [v6]:port or unix:/path, comma-separated.");
@@ -19,14 +22,22 @@ ABSL_FLAG(std::string, node_token_file, "",
           "File with the bearer token to send to nodes, one line, re-read.");
 
 ABSL_FLAG(std::string, route_policy, std::string(cairn::router::kDefaultRoutePolicy),
-          "How replicas are ranked, where a request does not name a policy: prefix_cost, or for "
-          "comparison bounded_load, least_loaded, linear_cost, longest_match, preble, product, "
-          "random, round_robin.");
+          absl::StrCat("How replicas are ranked, where a request does not name a policy; all but "
+                       "the default are for comparison: ",
+                       absl::StrJoin(cairn::router::RoutePolicyNames(), ", "), "."));
 ABSL_FLAG(double, miss_weight, 10,
           "Weight of a miss against waiting: a replica keeps a prefix until the extra wait there "
           "exceeds so many times what the hit saves.");
 ABSL_FLAG(int64_t, short_match_tokens, 1024,
           "A best match under this, or under a quarter of the prompt, is too short to follow.");
+ABSL_FLAG(
+    int, ramp_ms, 30'000,
+    "Time in which a new replica's queue is counted longer, less and less, so that it does not "
+    "draw all misses at once; 0: none.");
+ABSL_FLAG(
+    int, session_pull_ms, 1'000,
+    "The replica that a session's last prompt went to counts as so much less queued, and never "
+    "as more than a hit there would save.");
 ABSL_FLAG(double, prefill_tokens_per_second, 15'000,
           "Tokens a second that a replica computes, until its own rate is learned.");
 ABSL_FLAG(double, device_tokens_per_second, 1e9,
@@ -38,7 +49,7 @@ ABSL_FLAG(double, same_host_tokens_per_second, 0,
 ABSL_FLAG(double, remote_tokens_per_second, 0,
           "The same from a node on another host; 0: it reads none there.");
 ABSL_FLAG(int64_t, replica_kv_tokens, 0,
-          "KV tokens that a worker's own memory holds; 0: not known.");
+          "KV tokens that a worker's own memory holds, where its node does not say; 0: not known.");
 
 ABSL_FLAG(int, degraded_after_ms, 1'000, "Silence of a node after which it counts as degraded.");
 ABSL_FLAG(int, out_after_ms, 2'000, "Silence of a node after which nothing of it is matched.");
@@ -47,6 +58,8 @@ ABSL_FLAG(int, ready_wait_ms, 10'000,
           "Longest wait for the nodes' snapshots before the router says that it is ready.");
 ABSL_FLAG(int, prefill_ttl_ms, 300'000, "Life of a booking whose first token is not reported.");
 ABSL_FLAG(int, decode_ttl_ms, 900'000, "Life of a booking after its first token.");
+ABSL_FLAG(int, session_ttl_ms, 300'000,
+          "A session is forgotten so long after its last prompt was routed.");
 
 ABSL_FLAG(cairn::ByteSize, memory_limit, cairn::ByteSize(),
           "Resident memory never exceeds this; 0: the cgroup's limit, or 80 % of the machine.");
@@ -54,6 +67,8 @@ ABSL_FLAG(cairn::ByteSize, index_memory, cairn::ByteSize::MiB(256),
           "Index of who holds what, 100 bytes for each block and holder.");
 ABSL_FLAG(int, connections_max, 512, "Connections that the memory sum allows for, 256 KiB each.");
 ABSL_FLAG(int, bookings_max, 65'536, "Requests routed and not reported to have ended.");
+ABSL_FLAG(int, sessions_max, 16'384,
+          "Sessions whose last replica is remembered; the one used longest ago goes first.");
 ABSL_FLAG(int, speculative_blocks_max, 262'144,
           "Blocks that such requests are about to write, remembered until the feed says so.");
 ABSL_FLAG(int, answers_remembered_max, 8'192,
@@ -88,6 +103,8 @@ RouterConfig ConfigFromFlags() {
   config.route_policy = absl::GetFlag(FLAGS_route_policy);
   config.miss_weight = absl::GetFlag(FLAGS_miss_weight);
   config.short_match_tokens = absl::GetFlag(FLAGS_short_match_tokens);
+  config.ramp = ms(absl::GetFlag(FLAGS_ramp_ms));
+  config.session_pull = ms(absl::GetFlag(FLAGS_session_pull_ms));
   config.prefill_tokens_per_second = absl::GetFlag(FLAGS_prefill_tokens_per_second);
   config.device_tokens_per_second = absl::GetFlag(FLAGS_device_tokens_per_second);
   config.host_tokens_per_second = absl::GetFlag(FLAGS_host_tokens_per_second);
@@ -101,10 +118,12 @@ RouterConfig ConfigFromFlags() {
   config.ready_wait = ms(absl::GetFlag(FLAGS_ready_wait_ms));
   config.prefill_ttl = ms(absl::GetFlag(FLAGS_prefill_ttl_ms));
   config.decode_ttl = ms(absl::GetFlag(FLAGS_decode_ttl_ms));
+  config.session_ttl = ms(absl::GetFlag(FLAGS_session_ttl_ms));
   config.memory_limit = absl::GetFlag(FLAGS_memory_limit);
   config.index_memory = absl::GetFlag(FLAGS_index_memory);
   config.connections_max = absl::GetFlag(FLAGS_connections_max);
   config.bookings_max = absl::GetFlag(FLAGS_bookings_max);
+  config.sessions_max = absl::GetFlag(FLAGS_sessions_max);
   config.speculative_blocks_max = absl::GetFlag(FLAGS_speculative_blocks_max);
   config.answers_remembered_max = absl::GetFlag(FLAGS_answers_remembered_max);
   config.replicas_per_answer_max = absl::GetFlag(FLAGS_replicas_per_answer_max);

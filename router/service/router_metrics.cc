@@ -44,6 +44,9 @@ void RouterMetrics::AddCounters(Metrics* metrics, const RouterCore* core) {
   };
   add("cairn_router_routes_total", "Prompts routed, without retries.",
       [](const Counters& c) { return c.routes; });
+  add("cairn_router_deadlines_at_risk_total",
+      "Prompts whose deadline no replica was expected to make.",
+      [](const Counters& c) { return c.deadlines_at_risk; });
   add("cairn_router_predicted_tokens_total",
       "Cached tokens that reported requests were thought to find.",
       [](const Counters& c) { return c.predicted_tokens; });
@@ -74,6 +77,8 @@ void RouterMetrics::AddState(Metrics* metrics, RouterCore* core) {
       [core] { return static_cast<double>(core->counters().index_slots); });
   add("cairn_router_speculative_blocks", "Blocks that booked requests are about to write.",
       [core] { return static_cast<double>(core->counters().speculative_marks); });
+  add("cairn_router_sessions", "Sessions whose last replica is remembered.",
+      [core] { return static_cast<double>(core->counters().sessions); });
   add("cairn_router_stale_alarm", "1 while much less comes from caches than the index promised.",
       [core] { return core->counters().stale_alarm ? 1.0 : 0.0; });
   add("cairn_router_ready", "1 once the reachable nodes' snapshots are in.",

@@ -28,6 +28,8 @@ class ModelHolder {
     std::string worker_address = "10.0.0.1:8000";
     char incarnation = 'i';
     uint32_t shards = 4;
+    std::vector<std::pair<std::string, std::string>> labels = {};
+    uint64_t worker_kv_tokens = 0;
   };
   using Message = v1::WatchBlocksResponse;
 
@@ -46,6 +48,12 @@ class ModelHolder {
     hello->set_worker_address(identity_.worker_address);
     hello->set_drain_state(v1::DRAIN_STATE_SERVING);
     hello->set_shards(identity_.shards);
+    for (const auto& [key, value] : identity_.labels) {
+      v1::Label* label = hello->add_labels();
+      label->set_key(key);
+      label->set_value(value);
+    }
+    hello->set_worker_kv_tokens(identity_.worker_kv_tokens);
     return message;
   }
 

@@ -51,6 +51,21 @@ TEST(NodeConfig, NodeIdIsRequired) {
   EXPECT_THAT(Complaint(config), HasSubstr("--node-id"));
 }
 
+TEST(NodeConfig, LabelsAreKeyAndValueAndAFew) {
+  NodeConfig config = GoodConfig();
+  config.labels = {"zone=a", "gpu=h200"};
+  EXPECT_TRUE(config.Validate().ok()) << config.Validate();
+  config.labels = {"zone"};
+  EXPECT_THAT(Complaint(config), HasSubstr("--labels: label \"zone\": must be key=value"));
+  config.labels = {"zone=a", "zone=b"};
+  EXPECT_THAT(Complaint(config), HasSubstr("given twice"));
+  config.labels.assign(17, "k=v");
+  EXPECT_THAT(Complaint(config), HasSubstr("at most 16"));
+  config.labels.clear();
+  config.worker_kv_tokens = -1;
+  EXPECT_THAT(Complaint(config), HasSubstr("--worker-kv-tokens"));
+}
+
 TEST(NodeConfig, PlainTextMustBeSaid) {
   NodeConfig config = GoodConfig();
   config.security.insecure = false;

@@ -5,7 +5,9 @@
 
 #include <gmock/gmock.h>
 
+#include "common/rpc/error_reason.h"
 #include "common/wire/limits.h"
+#include "common/wire/route_limits.h"
 #include "tests/client/cpp/model_worker_fixture.h"
 
 namespace cairn::testing {
@@ -311,6 +313,34 @@ TEST_F(ModelWorkerTest, RoutesByKeysWithTheWholeLength) {
   EXPECT_THAT(router_->routes()[0].prompt().keys(), SizeIs(2 * kKeyBytes));
   EXPECT_EQ(router_->routes()[0].prompt_tokens(), tokens_.size());
   EXPECT_EQ(router_->routes()[0].output_tokens(), 7u);
+}
+
+TEST_F(ModelWorkerTest, TellsTheRouterItsSessionAndWhereItFailedBefore) {
+  request_.session_id = "chat-7";
+  Run([](FakeEngine* engine) { engine->answer = absl::InternalError("the worker died"); });
+  request_.excluded_workers = {"worker-1"};
+  Run();
+  const std::vector<v1::RouteRequest> routes = router_->routes();
+  ASSERT_THAT(routes, SizeIs(2));
+  EXPECT_EQ(routes[0].session_id(), "chat-7");
+  EXPECT_TRUE(routes[0].excluded_workers().empty());
+  EXPECT_EQ(routes[1].session_id(), "chat-7");
+  EXPECT_THAT(routes[1].excluded_workers(), ::testing::ElementsAre("worker-1"));
+}
+
+TEST_F(ModelWorkerTest, WhenAllAreExcludedItComputesAndTheRouterIsNotTakenForGone) {
+  request_.excluded_workers = {"worker-1", "worker-2"};
+  options_.known_replicas = {ReplicaAt("worker-1", *node_)};
+  router_->FailNextRoutes(
+      WithReason(absl::UnavailableError("all 2 replicas are excluded"), kAllReplicasExcluded), 1);
+  const ModelWorker worker(options_, *handle_, router_client_.get(), &nodes_);
+  const WorkOutcome outcome = RunBy(worker);
+  EXPECT_TRUE(outcome.status.ok());
+  EXPECT_FALSE(outcome.cached);
+  EXPECT_EQ(outcome.replica.worker_address, "") << "not one that it knows and may not take";
+  EXPECT_THAT(router_->routes(), SizeIs(1)) << "asking again changes nothing";
+  request_.excluded_workers.clear();
+  EXPECT_TRUE(RunBy(worker).routed) << "asked at once";
 }
 
 TEST_F(ModelWorkerTest, GoesToFixedReplicasWithoutARouter) {

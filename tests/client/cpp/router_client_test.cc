@@ -5,7 +5,9 @@
 
 #include <memory>
 
+#include "common/rpc/error_reason.h"
 #include "common/wire/limits.h"
+#include "common/wire/route_limits.h"
 #include "tests/client/cpp/fake_router.h"
 #include "tests/client/cpp/fake_wait.h"
 #include "tests/client/cpp/sample_blocks.h"
@@ -65,6 +67,38 @@ TEST_F(RouterClientTest, SendsKeysAndTheLengthOfTheWholePrompt) {
   EXPECT_TRUE(request.prompt().regions().empty());
   EXPECT_EQ(request.prompt_tokens(), 40u);
   EXPECT_EQ(request.output_tokens(), 9u);
+}
+
+TEST_F(RouterClientTest, SendsWhatItIsToldBesideThePrompt) {
+  router_.AddReplica("127.0.0.1:1");
+  RouteOptions options;
+  options.session_id = "chat-7";
+  options.required_labels = {{"zone", "a"}};
+  options.preferred_labels = {{{"gpu", "h200"}, 2.5}};
+  options.excluded_workers = {"worker-2", "worker-3"};
+  options.deadline = absl::Microseconds(1500);
+  ASSERT_TRUE(client_->Route(space_, MakePrompt(40), options).ok());
+  ASSERT_TRUE(client_->Route(space_, MakePrompt(40)).ok());
+  const v1::RouteRequest request = router_.routes()[0];
+  EXPECT_EQ(request.session_id(), "chat-7");
+  ASSERT_EQ(request.required_labels_size(), 1);
+  EXPECT_EQ(request.required_labels(0).key() + request.required_labels(0).value(), "zonea");
+  ASSERT_EQ(request.preferred_labels_size(), 1);
+  EXPECT_EQ(request.preferred_labels(0).label().value(), "h200");
+  EXPECT_EQ(request.preferred_labels(0).seconds(), 2.5);
+  EXPECT_THAT(request.excluded_workers(), ElementsAre("worker-2", "worker-3"));
+  EXPECT_EQ(request.deadline_ms(), 2u) << "rounded up: 0 would be none";
+  const v1::RouteRequest plain = router_.routes()[1];
+  EXPECT_EQ(plain.session_id(), "");
+  EXPECT_EQ(plain.deadline_ms(), 0u);
+}
+
+TEST_F(RouterClientTest, WhereAllAreExcludedItDoesNotAskAgain) {
+  router_.AddReplica("127.0.0.1:1");
+  router_.FailNextRoutes(
+      WithReason(absl::UnavailableError("all 1 replicas are excluded"), kAllReplicasExcluded), 1);
+  EXPECT_EQ(client_->Route(space_, MakePrompt(40)).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(router_.routes(), SizeIs(1));
 }
 
 TEST_F(RouterClientTest, SendsTokensWhenAskedToOrWithoutAFullBlock) {

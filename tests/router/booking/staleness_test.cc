@@ -25,6 +25,17 @@ TEST(StalenessTest, AFewBadPredictionsRaiseNoAlarm) {
   EXPECT_FALSE(staleness.Alarm());
 }
 
+TEST(StalenessTest, TheCautiousShareBelievesManyPredictionsAndNotAFew) {
+  Staleness staleness;
+  EXPECT_EQ(staleness.CautiousShare(), 0);
+  staleness.Add(4000, 0);
+  EXPECT_LT(staleness.CautiousShare(), 0.1);
+  for (int i = 0; i < 300; ++i) staleness.Add(10'000, 5000);
+  EXPECT_NEAR(staleness.CautiousShare(), 0.44, 0.01) << "half, and the tokens of before the first";
+  for (int i = 0; i < 300; ++i) staleness.Add(10'000, 20'000);
+  EXPECT_EQ(staleness.CautiousShare(), 0) << "more than was predicted is no reproach";
+}
+
 TEST(StalenessTest, MoreThanPredictedIsNoAlarm) {
   Staleness staleness;
   for (int i = 0; i < 100; ++i) staleness.Add(1000, 2000);

@@ -135,6 +135,20 @@ TEST_F(PrefixCostPolicyTest, RendezvousIsAmongTheLeastQueuedOnly) {
   EXPECT_EQ(winners_with_slack, (std::set<size_t>{1, 2}));
 }
 
+TEST_F(PrefixCostPolicyTest, AmongIdleOnesTheMuchSlowerGetsNoneAndTheLittleSlowerItsShare) {
+  At(0).prefill_tokens_per_second = 400;  // 25 s against 10: ten over the 15 that are allowed.
+  At(1).prefill_tokens_per_second = 700;
+  std::array<int, 3> wins{};
+  for (uint64_t prefix = 0; prefix < 1000; ++prefix) {
+    snapshot_.prefix_hash = prefix;
+    ++wins[First().replica];
+  }
+  EXPECT_EQ(wins[0], 0);
+  EXPECT_NEAR(wins[1], 500, 100);
+  At(1).queued_prefill_tokens = At(2).queued_prefill_tokens = 10'001;
+  EXPECT_EQ(First().replica, 0u) << "as soon as it begins sooner by as much";
+}
+
 TEST_F(PrefixCostPolicyTest, AMatchIsShortUnderTheSmallerOfTheTwoBounds) {
   snapshot_.prefix_hash = 5;
   At(0).own_tokens[kHostTier] = 1023;

@@ -8,6 +8,7 @@
 #include "common/rpc/channel_options.h"
 #include "common/rpc/id_conversion.h"
 #include "common/wire/limits.h"
+#include "common/wire/route_limits.h"
 #include "tests/router/service/router_fixture.h"
 
 namespace cairn::router {
@@ -53,9 +54,25 @@ class BadInputTest : public RouterTest {
     EXPECT_TRUE(call(good).ok()) << "the router still serves";
   }
 
-  ScriptedNode node_{{.node_id = "node-a", .worker_address = "worker:a"}};
+  ScriptedNode node_{{.node_id = "node-a",
+                      .worker_address = "worker:a",
+                      .labels = {{"zone", "a"}, {"gpu", "h200"}}}};
   std::unique_ptr<v1::Router::Stub> stub_;
 };
+
+void Require(const std::string& key, const std::string& value, v1::RouteRequest* request) {
+  v1::Label* label = request->add_required_labels();
+  label->set_key(key);
+  label->set_value(value);
+}
+
+void Prefer(const std::string& key, const std::string& value, double seconds,
+            v1::RouteRequest* request) {
+  v1::PreferredLabel* preferred = request->add_preferred_labels();
+  preferred->mutable_label()->set_key(key);
+  preferred->mutable_label()->set_value(value);
+  preferred->set_seconds(seconds);
+}
 
 void SetTokens(size_t count, v1::Prompt* prompt) {
   prompt->clear_keys();
@@ -118,6 +135,71 @@ TEST_F(BadInputTest, Route) {
              "output_tokens"},
             {"odd request id", [](Request* r) { r->set_request_id("seven"); }, "request_id"},
         });
+}
+
+TEST_F(BadInputTest, RouteWishes) {
+  v1::RouteRequest good;
+  good.set_fingerprint(std::string(ScriptedFingerprint().view()));
+  good.mutable_prompt()->set_keys(KeysToProto(NumberedKeys(1, 4)));
+  good.set_session_id(std::string(kSessionIdBytesMax, '\xff'));
+  Require("zone", "a", &good);
+  Prefer("zone", "b", kPreferredLabelSecondsMax, &good);
+  good.add_excluded_workers("worker:z");
+  good.add_excluded_workers("worker:z");
+  good.set_deadline_ms(kRouteDeadlineMsMax);
+  using Request = v1::RouteRequest;
+  const auto no_labels = [](Request* r) { r->clear_required_labels(); };
+  Check(&v1::Router::Stub::Route, good,
+        std::vector<BadCase<Request>>{
+            {"long session",
+             [](Request* r) { r->set_session_id(std::string(kSessionIdBytesMax + 1, 's')); },
+             "session_id: 129 bytes, at most 128"},
+            {"empty key", [](Request* r) { Require("", "a", r); }, "required_labels: label \"=a\""},
+            {"empty value", [](Request* r) { Require("rack", "", r); }, "rack="},
+            {"long key", [](Request* r) { Require(std::string(65, 'k'), "a", r); },
+             "key of 65 bytes"},
+            {"long value", [](Request* r) { Require("rack", std::string(1000, 'v'), r); },
+             "value of 1000 bytes"},
+            {"odd bytes", [](Request* r) { Require("rack", "a b", r); }, "letters, digits"},
+            {"a key twice", [](Request* r) { Require("zone", "b", r); },
+             "\"zone\" is given twice: zone=a and zone=b"},
+            {"too many labels",
+             [&](Request* r) {
+               no_labels(r);
+               for (int i = 0; i < 17; ++i) Require("k" + std::to_string(i), "v", r);
+             },
+             "required_labels: 17 labels, at most 16"},
+            {"labels that nobody has", [](Request* r) { Require("rack", "7", r); },
+             "no replica has zone=a and rack=7", grpc::StatusCode::FAILED_PRECONDITION},
+            {"a preferred key twice", [](Request* r) { Prefer("zone", "c", 1, r); },
+             "preferred_labels: label \"zone\""},
+            {"no seconds", [](Request* r) { Prefer("gpu", "l4", 0, r); }, "gpu=l4 of 0 seconds"},
+            {"negative seconds", [](Request* r) { Prefer("gpu", "l4", -1, r); }, "above 0"},
+            {"too many seconds", [](Request* r) { Prefer("gpu", "l4", 60.5, r); }, "at most 60"},
+            {"seconds that are none", [](Request* r) { Prefer("gpu", "l4", std::nan(""), r); },
+             "preferred_labels"},
+            {"a preferred label without one",
+             [](Request* r) { r->add_preferred_labels()->set_seconds(1); }, "preferred_labels"},
+            {"too many preferred",
+             [](Request* r) {
+               for (int i = 0; i < 16; ++i) Prefer("k" + std::to_string(i), "v", 1, r);
+             },
+             "preferred_labels: 17 labels, at most 16"},
+            {"empty worker", [](Request* r) { r->add_excluded_workers(""); },
+             "excluded_workers: an address of 0 bytes"},
+            {"long worker", [](Request* r) { r->add_excluded_workers(std::string(257, 'w')); },
+             "excluded_workers: an address of 257 bytes"},
+            {"too many workers",
+             [](Request* r) {
+               for (int i = 0; i < 63; ++i) r->add_excluded_workers("w" + std::to_string(i));
+             },
+             "excluded_workers: 65 workers, at most 64"},
+            {"nobody left", [](Request* r) { r->add_excluded_workers("worker:a"); },
+             "all 1 replicas", grpc::StatusCode::UNAVAILABLE},
+            {"late deadline", [](Request* r) { r->set_deadline_ms(kRouteDeadlineMsMax + 1); },
+             "deadline_ms: 3600001, at most 3600000"},
+        });
+  EXPECT_EQ(router_->core().counters().bookings.booked, 2u) << "the good ones";
 }
 
 TEST_F(BadInputTest, LookupPrefix) {

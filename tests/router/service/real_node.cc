@@ -7,8 +7,9 @@
 
 namespace cairn::router {
 
-RealNode::RealNode(std::string id, std::string worker, const ClientParts& parts)
-    : id_(std::move(id)), worker_(std::move(worker)), parts_(parts) {
+RealNode::RealNode(std::string id, std::string worker, const ClientParts& parts,
+                   std::vector<std::string> labels)
+    : id_(std::move(id)), worker_(std::move(worker)), parts_(parts), labels_(std::move(labels)) {
   Start();
 }
 
@@ -19,6 +20,8 @@ void RealNode::Start() {
   config.metrics_listen.clear();
   config.node_id = id_;
   config.worker_address = worker_;
+  config.worker_kv_tokens = 1 << 20;
+  config.labels = labels_;
   config.host_memory = ByteSize::MiB(16);
   config.index_memory = ByteSize::MiB(8);
   config.in_flight_bytes = ByteSize::MiB(4);

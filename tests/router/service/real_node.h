@@ -15,8 +15,9 @@ namespace cairn::router {
 
 class RealNode {
  public:
-  // Serves; knows no namespace yet. `parts` outlive it.
-  RealNode(std::string id, std::string worker, const ClientParts& parts);
+  // Serves; knows no namespace yet. `parts` outlive it. `labels` are key=value.
+  RealNode(std::string id, std::string worker, const ClientParts& parts,
+           std::vector<std::string> labels = {});
 
   // host:port.
   const std::string& address() const { return address_; }
@@ -37,6 +38,7 @@ class RealNode {
   const std::string id_;
   const std::string worker_;
   const ClientParts parts_;
+  const std::vector<std::string> labels_;
   std::string address_ = "127.0.0.1:0";
   std::unique_ptr<node::Node> node_;
   std::unique_ptr<CacheNodeClient> client_;

@@ -27,8 +27,8 @@ class RouteTest : public RouterTest {
     std::vector<std::string> addresses;
     for (int i = 0; i < nodes; ++i) {
       const std::string name(1, static_cast<char>('a' + i));
-      nodes_.push_back(
-          std::make_unique<RealNode>("node-" + name, "worker:" + name, parts_.parts()));
+      nodes_.push_back(std::make_unique<RealNode>("node-" + name, "worker:" + name, parts_.parts(),
+                                                  std::vector<std::string>{"zone=" + name}));
       nodes_.back()->Register(space_);
       addresses.push_back(nodes_.back()->address());
     }
@@ -137,6 +137,62 @@ TEST_F(RouteTest, ARequestMayNameThePolicyThatRanksForIt) {
   }
   EXPECT_THAT(in_turn, SizeIs(3)) << "whatever they hold";
   EXPECT_EQ(FirstWorker(prompt), "worker:c") << "those that name none are ranked as before";
+}
+
+TEST_F(RouteTest, LabelsOfNodesAreRequiredPreferredAndListed) {
+  StartCluster(3);
+  const auto first = [this](const RouteOptions& options) {
+    return Route(MakePrompt(77), options).replicas.front();
+  };
+  EXPECT_EQ(first({.required_labels = {{"zone", "b"}}}).worker_address, "worker:b");
+  const RoutedReplica preferred = first({.preferred_labels = {{{"zone", "c"}, 30}}});
+  EXPECT_EQ(preferred.worker_address, "worker:c");
+  EXPECT_EQ(preferred.terms.label_seconds(), 0);
+  const absl::Status none =
+      client_->Route(space_, MakePrompt(77), {.required_labels = {{"zone", "x"}}}).status();
+  EXPECT_EQ(none.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(none.message()), ::testing::HasSubstr("there are a, b, c"));
+  const absl::StatusOr<ReplicaList> list = client_->ListReplicas();
+  ASSERT_TRUE(list.ok()) << list.status();
+  for (const ReplicaEntry& replica : list->replicas) {
+    EXPECT_THAT(replica.labels, ElementsAre(Label{"zone", replica.node_id.substr(5)}));
+    EXPECT_EQ(replica.kv_tokens_max, 1u << 20);
+  }
+}
+
+TEST_F(RouteTest, AnAnswerSaysWhatEachPlaceWasMadeOf) {
+  StartCluster(2);
+  const Prompt prompt = MakePrompt(5);
+  nodes_[0]->Put(space_, prompt);
+  ASSERT_TRUE(Await([&] { return Indexed(prompt, "node-a") == kBlocks; }));
+  const cairn::RouteAnswer answer = Route(prompt, {.deadline = absl::Milliseconds(1)});
+  EXPECT_EQ(answer.policy, "prefix_cost");
+  EXPECT_EQ(answer.score_unit, "weighted seconds");
+  EXPECT_TRUE(answer.deadline_at_risk);
+  ASSERT_THAT(answer.replicas, SizeIs(2));
+  EXPECT_LT(answer.replicas[0].score, answer.replicas[1].score);
+  EXPECT_GT(answer.replicas[0].terms.fetch_seconds(), 0);
+  EXPECT_EQ(answer.replicas[1].terms.fetch_seconds(), 0);
+  EXPECT_GT(answer.replicas[1].terms.compute_seconds(), answer.replicas[0].terms.compute_seconds());
+  EXPECT_EQ(answer.replicas[0].terms.trust(), 1);
+  EXPECT_EQ(answer.replicas[0].holder_state, v1::HOLDER_STATE_EXACT);
+  EXPECT_EQ(Route(prompt, {.policy = "linear_cost"}).score_unit, "blocks");
+}
+
+TEST_F(RouteTest, ASessionComesBackAndMovesOnFromWhereItFailed) {
+  StartCluster(3);
+  const std::string first =
+      Route(MakePrompt(1, 2), {.session_id = "chat"}).replicas.front().worker_address;
+  for (uint32_t turn = 2; turn < 8; ++turn) {
+    const RoutedReplica next = Route(MakePrompt(turn, 2), {.session_id = "chat"}).replicas.front();
+    EXPECT_EQ(next.worker_address, first);
+    EXPECT_EQ(next.reason, v1::ROUTE_REASON_SESSION);
+  }
+  const RouteOptions failed_there = {.session_id = "chat", .excluded_workers = {first}};
+  const std::string second = Route(MakePrompt(8, 2), failed_there).replicas.front().worker_address;
+  EXPECT_NE(second, first);
+  EXPECT_EQ(Route(MakePrompt(9, 2), {.session_id = "chat"}).replicas.front().worker_address,
+            second);
 }
 
 TEST_F(RouteTest, TokensAreHashedToTheSameKeys) {
