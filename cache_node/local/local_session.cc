@@ -172,6 +172,7 @@ absl::Status LocalSession::AddPlaces(absl::Span<const BlockKey> keys, const Leas
     if (absl::Status status = Hold(lease, {.reader = reader}); !status.ok()) return status;
   }
   uint64_t given = 0;
+  uint64_t given_bytes = 0;
   for (size_t i = 0; i < keys.size(); ++i) {
     v1::LocalPlace* place = places->add_places();
     // Beyond what one answer holds: to be asked for again.
@@ -188,7 +189,9 @@ absl::Status LocalSession::AddPlaces(absl::Span<const BlockKey> keys, const Leas
     place->mutable_digests()->Add(block.digests.begin(), block.digests.end());
     place->mutable_absent()->Add(block.absent.begin(), block.absent.end());
     ++given;
+    given_bytes += block.bytes;
   }
+  parts_.rates->Charge(caller_.tenant, given_bytes);
   parts_.counters->places.fetch_add(given, std::memory_order_relaxed);
   return absl::OkStatus();
 }

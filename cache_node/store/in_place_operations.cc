@@ -23,6 +23,7 @@ InPlaceBlock PlaceOf(const HostMemory& memory, const BlockEntry& entry) {
   block.segment_id = memory.Info(entry.slot.segment).id;
   block.lendable = memory.CanLend(block.segment_index, block.segment_id);
   block.slot = entry.slot.slot;
+  block.bytes = entry.block_bytes();
   block.generation = memory.Generation(entry.slot);
   const size_t segments = entry.map->segment_count();
   block.digests.assign(entry.digests.get(), entry.digests.get() + segments);

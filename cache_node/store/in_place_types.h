@@ -18,6 +18,7 @@ struct InPlaceBlock {
   uint32_t segment_index = 0;  // Of the memory segment, in the pool,
   uint64_t segment_id = 0;     // and its id.
   uint32_t slot = 0;
+  uint64_t bytes = 0;
   uint64_t generation = 0;
   std::vector<uint64_t> digests = {};  // By segment of the block.
   std::vector<uint32_t> absent = {};   // Those that were never written.

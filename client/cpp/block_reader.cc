@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "client/cpp/local/local_copy.h"
 #include "client/cpp/node_link.h"
 #include "client/cpp/raw_call.h"
 #include "client/cpp/received_blocks.h"
@@ -103,6 +104,9 @@ GetResult BlockReader::Get(const NamespaceHandle& name_space, absl::Span<const B
   if (!status.ok()) return Refused(keys.size(), status);
 
   if (!keys.empty()) {
+    if (link_->local() != nullptr) {
+      CopyLocalBlocks(link_->local(), name_space, keys, place, options, *selection, &received);
+    }
     status = link_->runner().Run(
         link_->DataTimeout(options.timeout), {}, [&](const CallRunner::Attempt& attempt) {
           const std::vector<size_t> blocks = received.BeginAttempt();

@@ -138,6 +138,24 @@ GetResult CacheNodeClient::Get(const NamespaceHandle& name_space, absl::Span<con
   return reader_.Get(name_space, keys, place, options);
 }
 
+absl::StatusOr<InPlaceBlocks> CacheNodeClient::ReadInPlace(const NamespaceHandle& name_space,
+                                                           absl::Span<const BlockKey> keys,
+                                                           const ReadLease* lease) {
+  if (link_.local() == nullptr) return absl::UnavailableError("this client uses no local path");
+  PlaceWish wish;
+  if (lease != nullptr) {
+    wish = {.lease = lease->id(), .reader = lease->reader(), .hold = true};
+  }
+  absl::StatusOr<HeldPlaces> held =
+      HeldPlaces::Ask(link_.local(), name_space.fingerprint(), keys, wish);
+  if (!held.ok()) return held.status();
+  return InPlaceBlocks(name_space, keys, *std::move(held));
+}
+
+LocalStats CacheNodeClient::local_stats() const {
+  return link_.local() == nullptr ? LocalStats() : link_.local()->stats();
+}
+
 absl::StatusOr<bool> CacheNodeClient::ReportMismatch(const Fingerprint& fingerprint,
                                                      const BlockKey& key, const SegmentId& id) {
   return reader_.ReportMismatch(fingerprint, key, id);

@@ -27,6 +27,8 @@
 #include "client/cpp/client_options.h"
 #include "client/cpp/client_parts.h"
 #include "client/cpp/get_result.h"
+#include "client/cpp/local/in_place_blocks.h"
+#include "client/cpp/local/local_stats.h"
 #include "client/cpp/lookup_types.h"
 #include "client/cpp/namespace_handle.h"
 #include "client/cpp/node_link.h"
@@ -87,6 +89,16 @@ class CacheNodeClient {
   // Use what the result says is good, and nothing else. At most kKeysPerGetMax keys, no duplicates.
   GetResult Get(const NamespaceHandle& name_space, absl::Span<const BlockKey> keys,
                 SegmentPlace place, const GetOptions& options = {});
+  // Blocks of a prompt where they lie in the memory of a node on this host, consecutive ones from
+  // the start, and no copy of them. With a lease, which must have them, its share is no longer
+  // ended by time; without one a share of its own is taken. UNAVAILABLE where there is no such way:
+  // then Get reads the same. Keys without duplicates.
+  absl::StatusOr<InPlaceBlocks> ReadInPlace(const NamespaceHandle& name_space,
+                                            absl::Span<const BlockKey> keys,
+                                            const ReadLease* lease = nullptr);
+  // How much went through memory.
+  LocalStats local_stats() const;
+
   // Whether the node's own copy is bad too (and quarantined now).
   absl::StatusOr<bool> ReportMismatch(const Fingerprint& fingerprint, const BlockKey& key,
                                       const SegmentId& id);

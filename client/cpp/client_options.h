@@ -31,6 +31,8 @@ struct ClientOptions {
   // the node to wait; and of calls that move payload.
   absl::Duration control_timeout = absl::Seconds(5);
   absl::Duration data_timeout = absl::Seconds(60);
+  // Use memory in place of connections where the node is on this host (local/).
+  bool use_local = true;
   RetryOptions retry;
   ChannelOptions channel;
 };

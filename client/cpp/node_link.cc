@@ -25,6 +25,7 @@ NodeLink::NodeLink(const ClientOptions& options, const ClientParts& parts)
   for (uint32_t i = 0; i < options.data_channels; ++i) {
     data_.push_back(std::make_unique<grpc::GenericStub>(MakeChannel()));
   }
+  if (options.use_local) local_ = std::make_unique<LocalLink>(this, parts.clock);
 }
 
 std::shared_ptr<grpc::Channel> NodeLink::MakeChannel() const {

@@ -17,6 +17,7 @@
 #include "client/cpp/client_options.h"
 #include "client/cpp/client_parts.h"
 #include "client/cpp/frame_buffers.h"
+#include "client/cpp/local/local_link.h"
 #include "common/base/random_source.h"
 #include "common/rpc/status_mapping.h"
 
@@ -31,6 +32,9 @@ class NodeLink {
   const CallRunner& runner() const { return runner_; }
   RandomSource* random() const { return random_; }
   const std::shared_ptr<FrameBuffers>& frame_buffers() const { return frame_buffers_; }
+
+  // Null where the options want none.
+  LocalLink* local() const { return local_.get(); }
 
   v1::CacheNode::Stub* control() const { return control_.get(); }
   v1::CacheNode::Stub* feed() const { return feed_.get(); }
@@ -78,6 +82,7 @@ class NodeLink {
   std::unique_ptr<v1::CacheNode::Stub> feed_;
   std::vector<std::unique_ptr<grpc::GenericStub>> data_;
   std::atomic<uint32_t> next_data_{0};
+  std::unique_ptr<LocalLink> local_;
 };
 
 // Milliseconds for a field of the contract: rounded up, at most `max`.

@@ -54,6 +54,12 @@ absl::Status ReceivedBlocks::CheckPlaces() const {
   return absl::OkStatus();
 }
 
+void ReceivedBlocks::TakeWhole(size_t block) {
+  CAIRN_CHECK(block < keys_.size() && attempt_blocks_.empty());
+  received_.resize(keys_.size() * selection_->segment_count(), 0);
+  for (size_t i = 0; i < selection_->segment_count(); ++i) Received(block, i) = kGood;
+}
+
 std::vector<size_t> ReceivedBlocks::BeginAttempt() {
   received_.resize(keys_.size() * selection_->segment_count(), 0);
   digest_of_unfinished_.clear();

@@ -39,6 +39,9 @@ class ReceivedBlocks {
   // arrived of unfinished segments is forgotten; pieces name blocks by index in this answer.
   std::vector<size_t> BeginAttempt();
 
+  // Every segment of the block is in its place, and was checked. Before any attempt.
+  void TakeWhole(size_t block);
+
   // Takes a frame. INTERNAL, naming the piece, when the node broke the contract: nothing of that
   // piece, or after it, was written, and the call is to be cut.
   absl::Status Accept(const FrameHeader& header, SliceCursor payload);

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "client/cpp/local/staged_write.h"
 #include "client/cpp/node_link.h"
 #include "common/base/check.h"
 #include "common/wire/limits.h"
@@ -97,6 +98,13 @@ absl::StatusOr<WriteResult> WriteSession::Write(absl::Span<const uint32_t> block
 
   WriteResult result;
   size_t first = 0;  // What was answered is not sent again.
+  if (link_->local() != nullptr) {
+    first = WriteStaged(link_->local(), *reservation_.token, *selection, *named, source, first,
+                        [&](size_t item, uint64_t digest) {
+                          RememberItem(*selection, *named, item, digest, &result);
+                        });
+    if (first == named->size() * selection->segment_count()) return result;
+  }
   const RetryRules rules{.idempotent = true, .wait_when_exhausted = options.wait_when_exhausted};
   const absl::Status status = link_->runner().Run(
       link_->DataTimeout(options.timeout), rules, [&](const CallRunner::Attempt& attempt) {
@@ -120,19 +128,25 @@ void WriteSession::RememberWritten(const FramePacker& packer, const SegmentSelec
   }
   for (size_t item = first; item < stream.items_answered(); ++item) {
     if (stream.Refused(item)) continue;
-    const SegmentSelection::Segment& segment = selection.At(item % selection.segment_count());
-    const SegmentId& id = segment.id;
-    const uint32_t block = blocks[item / selection.segment_count()].index;
-    ++result->segments_written;
-    result->bytes_written += segment.bytes;
-    Run* last = uncommitted_.empty() ? nullptr : &uncommitted_.back();
-    if (last == nullptr || last->block != block || last->first.group != id.group ||
-        last->first.slice != id.slice || last->first.layer + last->digests.size() != id.layer) {
-      uncommitted_.push_back({.block = block, .first = id, .digests = {}});
-      last = &uncommitted_.back();
-    }
-    last->digests.push_back(packer.DigestOf(item));
+    RememberItem(selection, blocks, item, packer.DigestOf(item), result);
   }
+}
+
+void WriteSession::RememberItem(const SegmentSelection& selection,
+                                absl::Span<const FramePacker::Block> blocks, size_t item,
+                                uint64_t digest, WriteResult* result) {
+  const SegmentSelection::Segment& segment = selection.At(item % selection.segment_count());
+  const SegmentId& id = segment.id;
+  const uint32_t block = blocks[item / selection.segment_count()].index;
+  ++result->segments_written;
+  result->bytes_written += segment.bytes;
+  Run* last = uncommitted_.empty() ? nullptr : &uncommitted_.back();
+  if (last == nullptr || last->block != block || last->first.group != id.group ||
+      last->first.slice != id.slice || last->first.layer + last->digests.size() != id.layer) {
+    uncommitted_.push_back({.block = block, .first = id, .digests = {}});
+    last = &uncommitted_.back();
+  }
+  last->digests.push_back(digest);
 }
 
 absl::StatusOr<CommitResult> WriteSession::Commit(absl::Duration timeout) {

@@ -121,6 +121,8 @@ class WriteSession {
  private:
   absl::StatusOr<std::vector<FramePacker::Block>> BlocksOf(
       absl::Span<const uint32_t> indexes) const;
+  void RememberItem(const SegmentSelection& selection, absl::Span<const FramePacker::Block> blocks,
+                    size_t item, uint64_t digest, WriteResult* result);
   // Notes what `stream` wrote, from item `first` on.
   void RememberWritten(const FramePacker& packer, const SegmentSelection& selection,
                        absl::Span<const FramePacker::Block> blocks, size_t first,

@@ -7,6 +7,7 @@
 //   writer  "reserved HEX" (or "refused"), "half", "written", "committed BLOCKS COMPLETE"
 //   rank    "attached", "half", "written", "committed BLOCKS COMPLETE"
 //   reader  "joined", "holding" (with --hold_at_block), "read USABLE WRONG CODE", "ended COMPLETE"
+//   mapper  "mapped BLOCKS" (in place), "checked WRONG" (the same, again), "got USABLE WRONG CODE"
 //   caller  "calling", then random calls without a pause; aborts when an answer breaks the contract
 #include <poll.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@
 #include "tests/cluster/random_caller.h"
 #include "tests/cluster/test_client.h"
 
-ABSL_FLAG(std::string, role, "", "writer, rank, reader or caller.");
+ABSL_FLAG(std::string, role, "", "writer, rank, reader, mapper or caller.");
 ABSL_FLAG(std::string, node, "", "Address of the node.");
 ABSL_FLAG(uint32_t, prompt, 0, "Number of the prompt.");
 ABSL_FLAG(uint32_t, blocks, 1, "Blocks of the prompt.");
@@ -154,6 +155,34 @@ int RunReader(CacheNodeClient& client, const NamespaceHandle& name_space) {
   return 0;
 }
 
+// Segments of blocks read in place that are not what was written.
+uint64_t CountWrongInPlace(const NamespaceHandle& name_space, const NumberedPrompt& prompt,
+                           const InPlaceBlocks& blocks) {
+  const PayloadOf payload(name_space, prompt.keys());
+  const PayloadMap& map = name_space.payload_map();
+  uint64_t wrong = 0;
+  for (size_t block = 0; block < blocks.there_prefix(); ++block) {
+    for (size_t i = 0; i < map.segment_count(); ++i) {
+      const SegmentId id = map.SegmentAt(i);
+      if (blocks.segment(block, id) != payload(block, id)) ++wrong;
+    }
+  }
+  return wrong;
+}
+
+int RunMapper(CacheNodeClient& client, const NamespaceHandle& name_space) {
+  const NumberedPrompt prompt(client, name_space, absl::GetFlag(FLAGS_prompt),
+                              absl::GetFlag(FLAGS_blocks));
+  const absl::StatusOr<InPlaceBlocks> blocks = client.ReadInPlace(name_space, prompt.keys());
+  CAIRN_CHECK_OK(blocks.status());
+  if (!Step(absl::StrCat("mapped ", blocks->there_prefix()))) return 0;
+  if (!Step(absl::StrCat("checked ", CountWrongInPlace(name_space, prompt, *blocks)))) return 0;
+  const CheckedRead read = GetAndCompare(client, name_space, prompt.keys());
+  Step(absl::StrCat("got ", read.result.usable_prefix, " ", read.wrong, " ",
+                    absl::StatusCodeToString(read.result.status.code())));
+  return 0;
+}
+
 int RunCaller(CacheNodeClient& client, const NamespaceHandle& name_space) {
   RandomCaller caller(&client, name_space, absl::GetFlag(FLAGS_seed));
   std::cout << "calling" << std::endl;
@@ -169,6 +198,7 @@ int Run() {
   if (role == "writer") return RunWriter(*client, name_space);
   if (role == "rank") return RunRank(*client, name_space);
   if (role == "reader") return RunReader(*client, name_space);
+  if (role == "mapper") return RunMapper(*client, name_space);
   if (role == "caller") return RunCaller(*client, name_space);
   std::cerr << "unknown --role=" << role << "\n";
   return 2;

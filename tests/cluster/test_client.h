@@ -13,15 +13,18 @@ class TestClient {
  public:
   explicit TestClient(const std::string& address) : TestClient(address, nullptr) {}
   // `security`, where not null, is borrowed and outlives it.
-  TestClient(const std::string& address, const ClientSecurity* security)
-      : client_(OptionsFor(address, security), parts_.parts()) {}
+  // `use_local`: memory in place of connections, where the node is on this host.
+  TestClient(const std::string& address, const ClientSecurity* security, bool use_local = true)
+      : client_(OptionsFor(address, security, use_local), parts_.parts()) {}
 
   CacheNodeClient* operator->() { return &client_; }
   CacheNodeClient& operator*() { return client_; }
 
  private:
-  static ClientOptions OptionsFor(const std::string& address, const ClientSecurity* security) {
+  static ClientOptions OptionsFor(const std::string& address, const ClientSecurity* security,
+                                  bool use_local) {
     ClientOptions options;
+    options.use_local = use_local;
     options.target = address;
     options.control_timeout = absl::Seconds(20);
     if (security == nullptr) return options;

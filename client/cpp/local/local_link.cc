@@ -1,0 +1,383 @@
+#include "client/cpp/local/local_link.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/node_link.h"
+#include "common/base/check.h"
+#include "common/local/boot_id.h"
+#include "common/local/local_limits.h"
+#include "common/rpc/retry_status.h"
+
+namespace cairn {
+namespace {
+
+constexpr absl::Duration kAnswerWithin = absl::Seconds(5);
+// Recalls, and waits that were interrupted.
+constexpr int kPacketsBeforeAnswerMax = 64;
+constexpr absl::Duration kTurnWithin = absl::Seconds(1);
+constexpr absl::Duration kOpenTimeout = absl::Seconds(2);
+constexpr absl::Duration kBackoffMin = absl::Milliseconds(100);
+constexpr absl::Duration kBackoffMax = absl::Minutes(1);
+
+absl::Status None(absl::string_view why) {
+  return absl::UnavailableError(absl::StrCat("no local path to the node: ", why));
+}
+
+absl::Status Broken(absl::string_view what) {
+  return absl::InternalError(absl::StrCat("on the local socket the node sent ", what));
+}
+
+absl::Status FailureOf(const v1::LocalFailure& failure) {
+  const absl::Status status(static_cast<absl::StatusCode>(failure.code()), failure.message());
+  if (status.ok()) return Broken("a failure that is none");
+  if (failure.retry_after_ms() == 0) return status;
+  return WithRetryAfter(status, absl::Milliseconds(failure.retry_after_ms()));
+}
+
+}  // namespace
+
+LocalLink::Turn::Turn(LocalLink* link) : link_(link) {
+  absl::MutexLock lock(&link_->mutex_);
+  const auto is_free = [link]()
+                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(link->mutex_) { return !link->busy_; };
+  has_ = link_->mutex_.AwaitWithTimeout(absl::Condition(&is_free), kTurnWithin);
+  if (has_) link_->busy_ = true;
+}
+
+LocalLink::Turn::~Turn() {
+  if (!has_) return;
+  absl::MutexLock lock(&link_->mutex_);
+  link_->busy_ = false;
+}
+
+LocalLink::StagingMemory::~StagingMemory() {
+  if (!bytes.empty()) CAIRN_CHECK(munmap(bytes.data(), bytes.size()) == 0);
+}
+
+LocalLink::Staging::Staging(Staging&& other) noexcept
+    : link_(std::exchange(other.link_, nullptr)), bytes_(std::exchange(other.bytes_, {})) {}
+
+LocalLink::Staging& LocalLink::Staging::operator=(Staging&& other) noexcept {
+  std::swap(link_, other.link_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+LocalLink::Staging::~Staging() {
+  if (link_ == nullptr) return;
+  absl::MutexLock lock(&link_->mutex_);
+  link_->staging_taken_ = false;
+}
+
+LocalLink::~LocalLink() {
+  const bool connected = static_cast<bool>(socket_);
+  const PacketSocket socket = std::move(socket_);
+  segments_.clear();
+  recalled_.clear();
+  staging_ = nullptr;
+  if (!connected) return;
+  for (const auto& segment : stale_) {
+    if (!segment.expired()) return;
+  }
+  v1::LocalRequest request;
+  request.mutable_unmapped()->set_all(true);
+  (void)socket.Send(request.SerializeAsString(), {});
+}
+
+void LocalLink::CountCopied(uint64_t blocks, uint64_t bytes) {
+  copied_.fetch_add(blocks, std::memory_order_relaxed);
+  copied_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+LocalStats LocalLink::stats() const {
+  const auto of = [](const std::atomic<uint64_t>& counter) {
+    return counter.load(std::memory_order_relaxed);
+  };
+  return {.connects = of(connects_),
+          .fallbacks = of(fallbacks_),
+          .blocks_in_place = of(in_place_),
+          .blocks_copied = of(copied_),
+          .bytes_copied = of(copied_bytes_),
+          .bytes_staged = of(staged_bytes_),
+          .changed_blocks = of(changed_),
+          .connected = connected_.load(std::memory_order_relaxed)};
+}
+
+absl::Status LocalLink::Connect() {
+  if (socket_) return absl::OkStatus();
+  if (clock_->SteadyNow() < retry_at_) return None("it is tried again later");
+  // The next hello says that nothing of the last connection is mapped.
+  std::erase_if(stale_, [](const auto& segment) { return segment.expired(); });
+  if (!stale_.empty()) return None("memory of the last connection is still looked at");
+  const absl::Status status = ConnectNow();
+  if (status.ok()) {
+    backoff_ = absl::ZeroDuration();
+    return status;
+  }
+  socket_ = PacketSocket();
+  Failed();
+  return absl::IsUnavailable(status) ? status : None(status.message());
+}
+
+void LocalLink::Failed() {
+  backoff_ = std::clamp(backoff_ * 2, kBackoffMin, kBackoffMax);
+  retry_at_ = clock_->SteadyNow() + backoff_;
+}
+
+absl::Status LocalLink::ConnectNow() {
+  v1::OpenLocalResponse opened;
+  const absl::Status status =
+      link_->CallOnce(&v1::CacheNode::Stub::OpenLocal, v1::OpenLocalRequest(),
+                      std::min(kOpenTimeout, link_->ControlTimeout(absl::ZeroDuration())), &opened);
+  if (!status.ok()) return status;
+  const bool elsewhere = opened.socket().empty() || opened.boot_id() != BootId();
+  if (elsewhere) {
+    backoff_ = kBackoffMax;
+    return None("the node offers none, or is on another host");
+  }
+  absl::StatusOr<PacketSocket> socket = PacketSocket::Connect(opened.socket());
+  if (!socket.ok()) return socket.status();
+  socket_ = *std::move(socket);
+  buffer_.resize(kLocalPacketBytesMax);
+  v1::LocalRequest request;
+  request.mutable_hello()->set_ticket(opened.ticket());
+  request.mutable_hello()->set_previous_connection(connection_);
+  v1::LocalAnswer answer;
+  std::vector<Descriptor> descriptors;
+  if (absl::Status said = Exchange(request, &answer, &descriptors); !said.ok()) return said;
+  if (!answer.has_welcome()) return Broken("no welcome");
+  connection_ = answer.welcome().connection();
+  connects_.fetch_add(1, std::memory_order_relaxed);
+  connected_.store(true, std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+void LocalLink::Drop() {
+  socket_ = PacketSocket();
+  connected_.store(false, std::memory_order_relaxed);
+  for (auto* map : {&segments_, &recalled_}) {
+    for (auto& [id, segment] : *map) stale_.emplace_back(segment);
+    map->clear();
+  }
+  absl::MutexLock lock(&mutex_);
+  // Who fills it goes on doing so; it comes to nothing.
+  if (!staging_taken_) staging_ = nullptr;
+}
+
+absl::Status LocalLink::Send(const v1::LocalRequest& request) {
+  const std::string packet = request.SerializeAsString();
+  if (packet.size() > kLocalPacketBytesMax) {
+    return absl::InvalidArgumentError(absl::StrCat("a request of ", packet.size(), " bytes"));
+  }
+  return socket_.Send(packet, {});
+}
+
+absl::Status LocalLink::Receive(v1::LocalAnswer* answer, std::vector<Descriptor>* descriptors) {
+  const absl::Time deadline = clock_->SteadyNow() + kAnswerWithin;
+  for (int packets = 0; packets < kPacketsBeforeAnswerMax; ++packets) {
+    const absl::Duration left = deadline - clock_->SteadyNow();
+    if (left <= absl::ZeroDuration()) break;
+    absl::StatusOr<PacketSocket::Packet> packet =
+        socket_.Receive(absl::MakeSpan(buffer_), kLocalDescriptorsPerPacketMax, left);
+    if (absl::IsDeadlineExceeded(packet.status())) continue;
+    if (!packet.ok()) return packet.status();
+    const int size = static_cast<int>(packet->bytes.size());
+    if (!answer->ParseFromArray(packet->bytes.data(), size)) return Broken("what is no answer");
+    if (answer->has_recall()) {
+      Recall(answer->recall());
+      continue;
+    }
+    *descriptors = std::move(packet->descriptors);
+    return answer->has_failure() ? FailureOf(answer->failure()) : absl::OkStatus();
+  }
+  return absl::UnavailableError("the node does not answer");
+}
+
+absl::Status LocalLink::Exchange(const v1::LocalRequest& request, v1::LocalAnswer* answer,
+                                 std::vector<Descriptor>* descriptors) {
+  ReturnUnused();
+  if (!socket_) return None("the connection is over");
+  absl::Status status = Send(request);
+  answer->Clear();
+  if (status.ok()) status = Receive(answer, descriptors);
+  // A failure that was answered says nothing of the connection.
+  if (!status.ok() && !answer->has_failure()) {
+    Drop();
+    return absl::IsUnavailable(status) ? status : None(status.message());
+  }
+  return status;
+}
+
+absl::Status LocalLink::ExchangeAgain(const v1::LocalRequest& request, v1::LocalAnswer* answer,
+                                      std::vector<Descriptor>* descriptors) {
+  absl::Status status;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    status = Connect();
+    if (!status.ok()) return status;
+    status = Exchange(request, answer, descriptors);
+    if (status.ok() || answer->has_failure()) return status;
+  }
+  Failed();
+  return status;
+}
+
+absl::StatusOr<LocalLink::Places> LocalLink::Read(const v1::LocalRead& read) {
+  const Turn turn(this);
+  if (!turn) return None("others use it");
+  v1::LocalRequest request;
+  *request.mutable_read() = read;
+  v1::LocalAnswer answer;
+  std::vector<Descriptor> descriptors;
+  if (absl::Status status = ExchangeAgain(request, &answer, &descriptors); !status.ok()) {
+    return status;
+  }
+  Places places;
+  places.lease = LeaseId::FromBytes(answer.places().lease());
+  absl::Status status = answer.has_places() ? TakeSegments(answer.places(), std::move(descriptors))
+                                            : Broken("another answer than was asked for");
+  const size_t keys = read.keys().size() / kKeyBytes;
+  if (status.ok() && static_cast<size_t>(answer.places().places_size()) != keys) {
+    status = Broken(absl::StrCat(answer.places().places_size(), " places for ", keys, " keys"));
+  }
+  for (const v1::LocalPlace& from : answer.places().places()) {
+    Place& place = places.places.emplace_back();
+    place.state = from.state();
+    if (!status.ok() || from.state() != v1::BLOCK_STATE_UNSPECIFIED) continue;
+    place.segment = SegmentOf(from.segment());
+    if (place.segment == nullptr || !place.segment->HasSlot(from.slot())) {
+      status = Broken("a place in memory that it did not give");
+      continue;
+    }
+    place.slot = from.slot();
+    place.generation = from.generation();
+    place.digests.assign(from.digests().begin(), from.digests().end());
+    place.absent.assign(from.absent().begin(), from.absent().end());
+  }
+  if (status.ok()) {
+    ReturnUnused();
+    return places;
+  }
+  // What it has given cannot be told any more.
+  places.places.clear();
+  Drop();
+  Failed();
+  return None(status.message());
+}
+
+absl::Status LocalLink::TakeSegments(const v1::LocalPlaces& places,
+                                     std::vector<Descriptor> descriptors) {
+  if (descriptors.size() != 2 * static_cast<size_t>(places.segments_size())) {
+    return Broken(absl::StrCat(descriptors.size(), " descriptors for ", places.segments_size(),
+                               " memory segments"));
+  }
+  for (int i = 0; i < places.segments_size(); ++i) {
+    const v1::LocalSegment& segment = places.segments(i);
+    const size_t at = 2 * static_cast<size_t>(i);
+    absl::StatusOr<std::shared_ptr<const MappedSegment>> mapped = MappedSegment::Map(
+        {.bytes = segment.bytes(), .slot_bytes = segment.slot_bytes(), .slots = segment.slots()},
+        descriptors[at], descriptors[at + 1]);
+    if (!mapped.ok()) return mapped.status();
+    // It may be wanted back already.
+    const auto recalled = recalled_.find(segment.id());
+    (recalled == recalled_.end() ? segments_[segment.id()] : recalled->second) = *std::move(mapped);
+  }
+  return absl::OkStatus();
+}
+
+std::shared_ptr<const MappedSegment> LocalLink::SegmentOf(uint64_t id) const {
+  for (const auto* map : {&segments_, &recalled_}) {
+    if (const auto it = map->find(id); it != map->end()) return it->second;
+  }
+  return nullptr;
+}
+
+void LocalLink::End(const LeaseId& lease, uint32_t usable_blocks) {
+  const Turn turn(this);
+  if (!turn || !socket_) return;
+  v1::LocalRequest request;
+  request.mutable_end()->set_lease(std::string(lease.view()));
+  request.mutable_end()->set_usable_blocks(usable_blocks);
+  if (!Send(request).ok()) Drop();
+}
+
+void LocalLink::Recall(const v1::LocalRecall& recall) {
+  for (const uint64_t id : recall.segments()) {
+    auto it = segments_.find(id);
+    // One that was never mapped, or was given back: said anew.
+    recalled_[id] = it == segments_.end() ? nullptr : std::move(it->second);
+    if (it != segments_.end()) segments_.erase(it);
+  }
+}
+
+void LocalLink::ReturnUnused() {
+  if (recalled_.empty()) return;
+  v1::LocalRequest request;
+  for (auto it = recalled_.begin(); it != recalled_.end();) {
+    auto current = it++;
+    if (current->second != nullptr && current->second.use_count() > 1) continue;
+    request.mutable_unmapped()->add_segments(current->first);
+    recalled_.erase(current);
+  }
+  if (request.has_unmapped() && !Send(request).ok()) Drop();
+}
+
+absl::StatusOr<LocalLink::Staging> LocalLink::TakeStaging(uint64_t bytes) {
+  const Turn turn(this);
+  if (!turn) return None("others use it");
+  {
+    absl::MutexLock lock(&mutex_);
+    if (staging_taken_) return None("another writer has the staging memory");
+    if (!socket_ || staging_connection_ != connection_) staging_ = nullptr;
+  }
+  if (staging_ == nullptr || staging_->bytes.size() < bytes) {
+    staging_ = nullptr;
+    v1::LocalRequest request;
+    request.mutable_stage()->set_bytes(bytes);
+    v1::LocalAnswer answer;
+    std::vector<Descriptor> descriptors;
+    if (absl::Status status = ExchangeAgain(request, &answer, &descriptors); !status.ok()) {
+      return status;
+    }
+    struct stat found {};
+    if (!answer.has_staged() || descriptors.size() != 1 || answer.staged().bytes() < bytes ||
+        fstat(descriptors[0].get(), &found) != 0 ||
+        static_cast<uint64_t>(found.st_size) < answer.staged().bytes()) {
+      Drop();
+      Failed();
+      return None("staging memory that is none");
+    }
+    const size_t size = answer.staged().bytes();
+    void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+                        descriptors[0].get(), /*offset=*/0);
+    if (mapped == MAP_FAILED) return None("staging memory cannot be mapped");
+    staging_ = std::make_unique<StagingMemory>(absl::MakeSpan(static_cast<uint8_t*>(mapped), size));
+    staging_connection_ = connection_;
+  }
+  absl::MutexLock lock(&mutex_);
+  staging_taken_ = true;
+  return Staging(this, staging_->bytes);
+}
+
+absl::StatusOr<v1::LocalLanded> LocalLink::Put(const v1::LocalPut& put) {
+  const Turn turn(this);
+  if (!turn) return None("others use it");
+  // A new connection would have other staging memory.
+  if (!socket_ || staging_connection_ != connection_) return None("the connection is over");
+  v1::LocalRequest request;
+  *request.mutable_put() = put;
+  v1::LocalAnswer answer;
+  std::vector<Descriptor> descriptors;
+  if (absl::Status status = Exchange(request, &answer, &descriptors); !status.ok()) return status;
+  if (!answer.has_landed()) {
+    Drop();
+    return None("another answer than was asked for");
+  }
+  return answer.landed();
+}
+
+}  // namespace cairn
