@@ -69,8 +69,10 @@ absl::Status Fetch(NodeLink* link, const v1::GetRequest& request, absl::Duration
     const RawCall::Done done = call.Next();
     if (done.event == RawCall::Event::kWritten) continue;
     if (!done.ok) break;
-    const absl::StatusOr<ReceivedFrame> frame =
-        DecodeFrame(FrameKind::kGetResponse, call.message());
+    // The node sends the next frame while this one is copied and hashed.
+    const grpc::ByteBuffer message = call.TakeMessage();
+    call.BeginRead();
+    const absl::StatusOr<ReceivedFrame> frame = DecodeFrame(FrameKind::kGetResponse, message);
     broken = frame.ok() ? received->Accept(frame->header(), frame->payload())
                         : absl::InternalError(absl::StrCat("the node sent a frame that is none: ",
                                                            frame.status().message()));
@@ -78,7 +80,6 @@ absl::Status Fetch(NodeLink* link, const v1::GetRequest& request, absl::Duration
       call.Cancel();
       break;
     }
-    call.BeginRead();
   }
   const absl::Status status = call.Finish();
   return broken.ok() ? status : broken;

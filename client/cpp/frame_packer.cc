@@ -25,10 +25,11 @@ static_assert(kPiecesInFrameMax * kPieceHeaderBytesMax + kDigestsInFrameMax * si
 }  // namespace
 
 FramePacker::FramePacker(const SegmentSelection* selection, absl::Span<const Block> blocks,
-                         SegmentSource source, size_t first_item)
+                         SegmentSource source, size_t first_item, Payload payload)
     : selection_(selection),
       blocks_(blocks),
       source_(source),
+      payload_(payload),
       first_item_(first_item),
       item_(first_item) {
   CAIRN_CHECK(first_item <= item_count());
@@ -82,8 +83,7 @@ void FramePacker::AddWhole(absl::Span<const uint8_t> bytes, absl::Span<uint8_t> 
   }
   pieces.back().digests.push_back(digests_.back());
   pieces.back().length += static_cast<uint32_t>(bytes.size());
-  std::memcpy(buffer.data() + frame->payload_bytes, bytes.data(), bytes.size());
-  frame->payload_bytes += bytes.size();
+  AddBytes(bytes, buffer, frame);
   ++digests_in_frame_;
   ++item_;
 }
@@ -98,8 +98,7 @@ void FramePacker::AddRange(absl::Span<const uint8_t> bytes, absl::Span<uint8_t> 
   piece.digests.push_back(digests_.back());
   frame->header.pieces.push_back(piece);
   frame->first_items.push_back(item_);
-  std::memcpy(buffer.data() + frame->payload_bytes, bytes.data() + offset_, take);
-  frame->payload_bytes += take;
+  AddBytes(bytes.subspan(offset_, take), buffer, frame);
   ++digests_in_frame_;
   offset_ += static_cast<uint32_t>(take);
   if (offset_ < bytes.size()) return;
@@ -107,8 +106,24 @@ void FramePacker::AddRange(absl::Span<const uint8_t> bytes, absl::Span<uint8_t> 
   ++item_;
 }
 
+void FramePacker::AddBytes(absl::Span<const uint8_t> bytes, absl::Span<uint8_t> buffer,
+                           Frame* frame) {
+  if (payload_ == Payload::kCopied) {
+    std::memcpy(buffer.data() + frame->payload_bytes, bytes.data(), bytes.size());
+    bytes = buffer.subspan(frame->payload_bytes, bytes.size());
+  }
+  frame->payload_bytes += bytes.size();
+  std::vector<absl::Span<const uint8_t>>& runs = frame->runs;
+  if (!runs.empty() && runs.back().data() + runs.back().size() == bytes.data()) {
+    runs.back() = {runs.back().data(), runs.back().size() + bytes.size()};
+  } else {
+    runs.push_back(bytes);
+  }
+}
+
 absl::StatusOr<FramePacker::Frame> FramePacker::Next(absl::Span<uint8_t> buffer) {
-  CAIRN_CHECK(!done() && buffer.size() >= kFramePayloadBytesMax);
+  CAIRN_CHECK(!done());
+  CAIRN_CHECK(payload_ == Payload::kNamed || buffer.size() >= kFramePayloadBytesMax);
   Frame frame;
   digests_in_frame_ = 0;
   while (!done()) {

@@ -11,6 +11,8 @@ namespace {
 
 // Idle megabytes kept for the next writes.
 constexpr size_t kFrameBuffersKept = 16;
+// A closed connection gives up what it was to send at once.
+constexpr absl::Duration kReturnTimeout = absl::Seconds(10);
 
 }  // namespace
 
@@ -18,7 +20,8 @@ NodeLink::NodeLink(const ClientOptions& options, const ClientParts& parts)
     : options_(options),
       runner_(options.retry, parts.clock, parts.random, parts.wait),
       random_(parts.random),
-      frame_buffers_(FrameBuffers::Make(kFrameBuffersKept)) {
+      frame_buffers_(FrameBuffers::Make(kFrameBuffersKept)),
+      borrowed_bytes_(BorrowedBytes::Make()) {
   CAIRN_CHECK_OK(ValidateClientOptions(options));
   control_ = v1::CacheNode::NewStub(MakeChannel());
   feed_ = v1::CacheNode::NewStub(MakeChannel());
@@ -26,6 +29,12 @@ NodeLink::NodeLink(const ClientOptions& options, const ClientParts& parts)
     data_.push_back(std::make_unique<grpc::GenericStub>(MakeChannel()));
   }
   if (options.use_local) local_ = std::make_unique<LocalLink>(this, parts.clock);
+}
+
+NodeLink::~NodeLink() {
+  // Without its channels no call can begin, and connections close.
+  data_.clear();
+  borrowed_bytes_->AwaitNone(kReturnTimeout);
 }
 
 std::shared_ptr<grpc::Channel> NodeLink::MakeChannel() const {

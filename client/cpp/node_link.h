@@ -13,6 +13,7 @@
 
 #include "absl/time/time.h"
 #include "cairn/v1/cache_node.grpc.pb.h"
+#include "client/cpp/borrowed_bytes.h"
 #include "client/cpp/call_runner.h"
 #include "client/cpp/client_options.h"
 #include "client/cpp/client_parts.h"
@@ -27,11 +28,14 @@ class NodeLink {
  public:
   // Borrows the parts; they outlive it. REQUIRES: options are valid.
   NodeLink(const ClientOptions& options, const ClientParts& parts);
+  // Waits until gRPC has let go of what calls lent it (BorrowedBytes).
+  ~NodeLink();
 
   const ClientOptions& options() const { return options_; }
   const CallRunner& runner() const { return runner_; }
   RandomSource* random() const { return random_; }
   const std::shared_ptr<FrameBuffers>& frame_buffers() const { return frame_buffers_; }
+  const std::shared_ptr<BorrowedBytes>& borrowed_bytes() const { return borrowed_bytes_; }
 
   // Null where the options want none.
   LocalLink* local() const { return local_.get(); }
@@ -77,7 +81,9 @@ class NodeLink {
   const ClientOptions options_;
   CallRunner runner_;
   RandomSource* random_;
-  std::shared_ptr<FrameBuffers> frame_buffers_;  // Shared with slices that outlive a call.
+  // Both shared with slices that outlive a call.
+  std::shared_ptr<FrameBuffers> frame_buffers_;
+  std::shared_ptr<BorrowedBytes> borrowed_bytes_;
   std::unique_ptr<v1::CacheNode::Stub> control_;
   std::unique_ptr<v1::CacheNode::Stub> feed_;
   std::vector<std::unique_ptr<grpc::GenericStub>> data_;

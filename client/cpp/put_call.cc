@@ -37,9 +37,10 @@ absl::Status WriteAndCommit(WriteSession* session, size_t first_block, SegmentSo
   const auto from_prompt = [&](size_t block, const SegmentId& id) {
     return source(first_block + block, id);
   };
-  const absl::StatusOr<WriteResult> written = session->WriteAll(
-      from_prompt,
-      {.timeout = options.timeout, .wait_when_exhausted = options.wait_when_exhausted});
+  const absl::StatusOr<WriteResult> written =
+      session->WriteAll(from_prompt, {.timeout = options.timeout,
+                                      .wait_when_exhausted = options.wait_when_exhausted,
+                                      .source_stays_readable = options.source_stays_readable});
   if (!written.ok()) return written.status();
   if (!written->AllWritten()) return written->errors.front().status;
   const absl::StatusOr<CommitResult> committed = session->Commit();

@@ -34,6 +34,8 @@ struct PutOptions {
   KeepWish keep = {};
   // Wait for space, quota and admission.
   bool wait_when_exhausted = false;
+  // As WriteOptions::source_stays_readable.
+  bool source_stays_readable = false;
   // Of each reservation and of each write; zero takes the client's data_timeout.
   absl::Duration timeout = absl::ZeroDuration();
 };

@@ -20,14 +20,14 @@ RawCall::RawCall(grpc::GenericStub* stub, const std::string& method, absl::Durat
                  const CallMetadata* metadata) {
   if (metadata != nullptr) metadata->AddTo(&context_);
   SetDeadline(timeout, &context_);
+  // It goes along with the first message: one packet, and one wake-up of the node, less.
+  context_.set_initial_metadata_corked(true);
   call_ = stub->PrepareCall(&context_, method, &queue_);
-  call_->StartCall(Tag(kStartTag));
-  void* tag = nullptr;
-  CAIRN_CHECK(queue_.Next(&tag, &started_) && tag == Tag(kStartTag));
+  call_->StartCall(Tag(kStartTag));  // Says nothing, as nothing is sent yet.
 }
 
 RawCall::~RawCall() {
-  if (!finished_) {
+  if (started_ && !finished_) {
     context_.TryCancel();
     (void)Finish();
   }
@@ -40,7 +40,7 @@ RawCall::~RawCall() {
 
 void RawCall::BeginWrite(const grpc::ByteBuffer& message, bool last) {
   CAIRN_CHECK(!writing_ && !finished_);
-  writing_ = true;
+  writing_ = started_ = true;
   if (last) {
     call_->WriteLast(message, grpc::WriteOptions(), Tag(kWriteTag));
   } else {
@@ -50,15 +50,22 @@ void RawCall::BeginWrite(const grpc::ByteBuffer& message, bool last) {
 
 void RawCall::BeginWritesDone() {
   CAIRN_CHECK(!writing_ && !finished_);
-  writing_ = true;
+  writing_ = started_ = true;
   call_->WritesDone(Tag(kWriteTag));
 }
 
 void RawCall::BeginRead() {
-  CAIRN_CHECK(!reading_ && !finished_);
+  CAIRN_CHECK(!reading_ && !finished_ && started_);
   reading_ = true;
   message_.Clear();
   call_->Read(&message_, Tag(kReadTag));
+}
+
+grpc::ByteBuffer RawCall::TakeMessage() {
+  CAIRN_CHECK(!reading_);
+  grpc::ByteBuffer taken;
+  taken.Swap(&message_);
+  return taken;
 }
 
 RawCall::Done RawCall::Next() {
@@ -80,7 +87,7 @@ RawCall::Done RawCall::Wait() {
 }
 
 absl::Status RawCall::Finish() {
-  CAIRN_CHECK(!finished_);
+  CAIRN_CHECK(started_ && !finished_);
   while (writing_ || reading_) (void)Wait();
   finished_ = true;
   call_->Finish(&status_, Tag(kFinishTag));

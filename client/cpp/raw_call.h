@@ -28,7 +28,7 @@ class RawCall {
     bool ok = false;
   };
 
-  // Starts the call. `method` as in "/cairn.v1.CacheNode/Get".
+  // Prepares the call, which begins with its first write. `method` as in "/cairn.v1.CacheNode/Get".
   // `metadata`, where not null, goes along.
   RawCall(grpc::GenericStub* stub, const std::string& method, absl::Duration timeout,
           const CallMetadata* metadata);
@@ -41,17 +41,19 @@ class RawCall {
   void BeginWrite(const grpc::ByteBuffer& message, bool last);
   // Says that no other write follows; counts as a write. REQUIRES as BeginWrite.
   void BeginWritesDone();
-  // REQUIRES: no read under way.
+  // REQUIRES: no read under way; a write has begun.
   void BeginRead();
 
   // Waits for a write or a read to end. REQUIRES: one is under way.
   Done Next();
-  // What the last read gave.
+  // What the last read gave. REQUIRES: no read under way.
   const grpc::ByteBuffer& message() const { return message_; }
+  // The same, to be kept while the next read is under way.
+  grpc::ByteBuffer TakeMessage();
 
   void Cancel() { context_.TryCancel(); }
-  // How the call ended. What is under way ends too. REQUIRES: a read said that the call has ended,
-  // or it was cancelled; to be called once.
+  // How the call ended. What is under way ends too. REQUIRES: a write has begun; a read said that
+  // the call has ended, or it was cancelled; to be called once.
   absl::Status Finish();
 
  private:
@@ -63,7 +65,7 @@ class RawCall {
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
   grpc::ByteBuffer message_;
   grpc::Status status_;
-  bool started_ = false;
+  bool started_ = false;  // A write has begun.
   bool writing_ = false;
   bool reading_ = false;
   bool finished_ = false;

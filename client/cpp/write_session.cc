@@ -22,6 +22,17 @@ static_assert(kPiecesInCommitMax * 48 + kDigestsInCommitMax * 8 < kMessageBytesM
 // A destructor does not wait longer for a node that may be gone.
 constexpr absl::Duration kAbortQuietlyTimeout = absl::Seconds(1);
 
+// A slice that borrows costs as much as copying so many bytes.
+constexpr uint64_t kBorrowBytesMin = 8 << 10;
+
+FramePacker::Payload PayloadOf(const SegmentSelection& selection, const WriteOptions& options) {
+  bool large = options.source_stays_readable;
+  for (size_t i = 0; i < selection.segment_count() && large; ++i) {
+    large = selection.At(i).bytes >= kBorrowBytesMin;
+  }
+  return large ? FramePacker::Payload::kNamed : FramePacker::Payload::kCopied;
+}
+
 }  // namespace
 
 WriteSession::WriteSession(NodeLink* link, const NamespaceHandle& name_space,
@@ -108,7 +119,7 @@ absl::StatusOr<WriteResult> WriteSession::Write(absl::Span<const uint32_t> block
   const RetryRules rules{.idempotent = true, .wait_when_exhausted = options.wait_when_exhausted};
   const absl::Status status = link_->runner().Run(
       link_->DataTimeout(options.timeout), rules, [&](const CallRunner::Attempt& attempt) {
-        FramePacker packer(&*selection, *named, source, first);
+        FramePacker packer(&*selection, *named, source, first, PayloadOf(*selection, options));
         WriteStream stream(link_, *reservation_.token, attempt.remaining, &packer);
         absl::Status ran = stream.Run();
         RememberWritten(packer, *selection, *named, first, stream, &result);

@@ -33,6 +33,9 @@ struct WriteOptions {
   absl::Duration timeout = absl::ZeroDuration();
   // When the node does not admit the bytes now, wait as it says and send again.
   bool wait_when_exhausted = false;
+  // The source's memory can be read for as long as the client lives, whatever it holds by then, as
+  // an engine's KV pool can: large segments are sent from where they lie instead of from copies.
+  bool source_stays_readable = false;
 };
 
 struct WriteResult {

@@ -9,6 +9,7 @@
 #include "common/wire/frame_encoder.h"
 #include "common/wire/limits.h"
 #include "common/wire/message_codec.h"
+#include "common/wire/payload_slice.h"
 
 namespace cairn {
 namespace {
@@ -30,23 +31,34 @@ WriteStream::WriteStream(NodeLink* link, const TokenId& token, absl::Duration ti
     : packer_(packer),
       token_(token),
       buffers_(link->frame_buffers()),
+      borrowed_(link->borrowed_bytes()),
       call_(link->NextData(), kWriteMethod, timeout, link->options().metadata),
       items_answered_(packer->items_packed()),
       refused_(packer->item_count()) {}
 
 absl::Status WriteStream::SendNext() {
-  if (packer_->done()) {
+  if (packer_->done()) {  // There was nothing to send.
     call_.BeginWritesDone();
     closed_ = writing_ = true;
     return absl::OkStatus();
   }
-  std::unique_ptr<FrameBuffers::Buffer> buffer = buffers_->Take();
-  absl::StatusOr<FramePacker::Frame> frame = packer_->Next(absl::MakeSpan(*buffer));
+  const bool copied = packer_->payload() == FramePacker::Payload::kCopied;
+  std::unique_ptr<FrameBuffers::Buffer> buffer;
+  if (copied) buffer = buffers_->Take();
+  absl::StatusOr<FramePacker::Frame> frame =
+      packer_->Next(copied ? absl::MakeSpan(*buffer) : absl::Span<uint8_t>());
   if (!frame.ok()) return frame.status();
   frame->header.token = token_;
-  const grpc::Slice payload = buffers_->ToSlice(std::move(buffer), frame->payload_bytes);
-  call_.BeginWrite(EncodeFrame(FrameKind::kWriteRequest, frame->header, {&payload, 1}),
-                   /*last=*/false);
+  std::vector<grpc::Slice> payload;
+  if (copied) {
+    payload.push_back(buffers_->ToSlice(std::move(buffer), frame->payload_bytes));
+  } else {
+    for (const absl::Span<const uint8_t> run : frame->runs) {
+      payload.push_back(BorrowSlice(run, borrowed_->Borrow()));
+    }
+  }
+  closed_ = packer_->done();
+  call_.BeginWrite(EncodeFrame(FrameKind::kWriteRequest, frame->header, payload), closed_);
   writing_ = true;
   unanswered_.push_back({.pieces = std::move(frame->header.pieces),
                          .first_items = std::move(frame->first_items),
@@ -89,7 +101,8 @@ absl::Status WriteStream::AddErrors(const Sent& sent, const v1::WriteResponse& r
 }
 
 absl::Status WriteStream::Run() {
-  absl::Status failure;
+  absl::Status failure = SendNext();
+  if (!failure.ok()) return failure;
   bool broken = false;  // A write failed: only the end is waited for.
   call_.BeginRead();
   while (true) {

@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "cairn/v1/write.pb.h"
+#include "client/cpp/borrowed_bytes.h"
 #include "client/cpp/frame_buffers.h"
 #include "client/cpp/frame_packer.h"
 #include "client/cpp/node_link.h"
@@ -73,7 +74,9 @@ class WriteStream {
 
   FramePacker* packer_;
   const TokenId token_;
-  std::shared_ptr<FrameBuffers> buffers_;  // Shared with slices that outlive the call.
+  // Both shared with slices that outlive the call.
+  std::shared_ptr<FrameBuffers> buffers_;
+  std::shared_ptr<BorrowedBytes> borrowed_;
   RawCall call_;
   std::deque<Sent> unanswered_;
   bool writing_ = false;

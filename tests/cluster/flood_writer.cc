@@ -148,12 +148,13 @@ absl::Status FloodWriter::Write(const TokenId& token, absl::Time deadline) {
   uint32_t sent = 1;
   uint32_t answered = 0;
   absl::Status error;
-  call.BeginRead();
   call.BeginWrite(FrameOf(token, 0), sent == frames);
+  call.BeginRead();
   while (true) {
     const RawCall::Done done = call.Next();
     if (done.event == RawCall::Event::kWritten) {
       if (done.ok && sent < frames) {
+        if (frame_wait_ > absl::ZeroDuration() && !wait_->WaitFor(frame_wait_)) break;
         const uint32_t layer = sent++;
         call.BeginWrite(FrameOf(token, layer), sent == frames);
       }

@@ -41,6 +41,9 @@ class FloodWriter {
   // Whether the connection stands within `timeout`.
   bool Connect(absl::Duration timeout);
 
+  // Before each frame but the first: a slow client. Before it begins.
+  void WaitBetweenFrames(absl::Duration wait) { frame_wait_ = wait; }
+
   // Reserves, writes and commits; again after each refusal, until `deadline`.
   Outcome Put(absl::Time deadline);
   // Sends the whole payload at once under a token that nobody gave out.
@@ -68,6 +71,7 @@ class FloodWriter {
   std::shared_ptr<grpc::Channel> channel_;  // Shared by gRPC's stubs.
   v1::CacheNode::Stub stub_;
   grpc::GenericStub raw_stub_;
+  absl::Duration frame_wait_ = absl::ZeroDuration();
   uint64_t refusals_ = 0;
   std::string failure_;
 };

@@ -4,6 +4,9 @@
 
 #include <gmock/gmock.h>
 
+#include <thread>
+
+#include "client/cpp/borrowed_bytes.h"
 #include "client/cpp/frame_buffers.h"
 #include "common/identity/segment_digest.h"
 #include "common/wire/frame_encoder.h"
@@ -44,10 +47,19 @@ class FramePackerTest : public ::testing::Test {
     }
   }
 
-  // Packs everything from `first` on and checks each frame; what arrived, by item.
+  // Packs everything from `first` on, copied and not, and checks each frame.
   void PackAndCheck(size_t first) {
-    FramePacker packer(&*selection_, blocks_, *place_, first);
-    std::vector<uint8_t> buffer(kFramePayloadBytesMax);
+    for (const auto payload : {FramePacker::Payload::kCopied, FramePacker::Payload::kNamed}) {
+      PackAndCheck(first, payload);
+      if (HasFatalFailure()) return;
+    }
+  }
+
+  // What arrived, by item.
+  void PackAndCheck(size_t first, FramePacker::Payload payload) {
+    FramePacker packer(&*selection_, blocks_, *place_, first, payload);
+    const bool copied = payload == FramePacker::Payload::kCopied;
+    std::vector<uint8_t> buffer(copied ? kFramePayloadBytesMax : 0);
     size_t item = first;
     uint32_t offset = 0;
     while (!packer.done()) {
@@ -57,17 +69,31 @@ class FramePackerTest : public ::testing::Test {
       frame->header.token = TokenId();
       ASSERT_LE(FrameHeaderBytes(FrameKind::kWriteRequest, frame->header), kFrameHeaderBytesMax);
       ASSERT_LE(frame->header.pieces.size(), kPiecesPerFrameMax);
-      const uint8_t* at = buffer.data();
+      const std::vector<uint8_t> sent = Joined(*frame, copied ? buffer : memory_);
+      const uint8_t* at = sent.data();
       for (size_t i = 0; i < frame->header.pieces.size(); ++i) {
         ASSERT_EQ(frame->first_items[i], item);
         CheckPiece(frame->header.pieces[i], packer, &item, &offset, &at);
         if (HasFatalFailure()) return;
       }
-      ASSERT_EQ(at - buffer.data(), static_cast<ptrdiff_t>(frame->payload_bytes));
+      ASSERT_EQ(sent.size(), frame->payload_bytes);
+      ASSERT_EQ(at - sent.data(), static_cast<ptrdiff_t>(sent.size()));
       ASSERT_EQ(packer.items_packed(), item);
     }
     EXPECT_EQ(item, packer.item_count());
     EXPECT_EQ(offset, 0u);
+  }
+
+  // The frame's runs, which lie in `memory`.
+  static std::vector<uint8_t> Joined(const FramePacker::Frame& frame,
+                                     const std::vector<uint8_t>& memory) {
+    std::vector<uint8_t> joined;
+    for (const absl::Span<const uint8_t> run : frame.runs) {
+      EXPECT_GE(run.data(), memory.data());
+      EXPECT_LE(run.data() + run.size(), memory.data() + memory.size());
+      joined.insert(joined.end(), run.begin(), run.end());
+    }
+    return joined;
   }
 
   void CheckPiece(const PieceHeader& piece, const FramePacker& packer, size_t* item,
@@ -129,6 +155,31 @@ TEST_F(FramePackerTest, SourceOfAnotherSizeIsRefused) {
   std::vector<uint8_t> buffer(kFramePayloadBytesMax);
   EXPECT_EQ(packer.Next(absl::MakeSpan(buffer)).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(FramePackerTest, WhatLiesTogetherIsOneRun) {
+  Use(testing::SampleNamespace());
+  blocks_.resize(1);
+  FramePacker packer(&*selection_, blocks_, *place_, 0, FramePacker::Payload::kNamed);
+  const absl::StatusOr<FramePacker::Frame> frame = packer.Next({});
+  ASSERT_TRUE(frame.ok()) << frame.status();
+  ASSERT_EQ(frame->runs.size(), 1u);
+  EXPECT_EQ(frame->runs[0].data(), memory_.data() + blocks_[0].index * handle_->block_bytes());
+}
+
+TEST(BorrowedBytesTest, WaitsForTheLastRunAndOutlivesItsMaker) {
+  std::shared_ptr<BorrowedBytes> borrowed = BorrowedBytes::Make();
+  EXPECT_TRUE(borrowed->AwaitNone(absl::ZeroDuration()));
+  std::unique_ptr<PayloadOwner> first = borrowed->Borrow();
+  std::unique_ptr<PayloadOwner> last = borrowed->Borrow();
+  first = nullptr;
+  EXPECT_EQ(borrowed->runs(), 1u);
+  EXPECT_FALSE(borrowed->AwaitNone(absl::ZeroDuration()));
+  std::thread sender([&last] { last = nullptr; });
+  EXPECT_TRUE(borrowed->AwaitNone(absl::InfiniteDuration()));
+  sender.join();
+  last = borrowed->Borrow();
+  borrowed = nullptr;
 }
 
 TEST(FrameBuffersTest, BufferComesBackWhenTheSliceIsGoneAndThePoolIsKeptAliveByIt) {

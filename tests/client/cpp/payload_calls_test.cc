@@ -1,6 +1,7 @@
 // Writes and reads through a fake node over real connections: cut streams, refusals, bent bytes.
 #include <gmock/gmock.h>
 
+#include "absl/cleanup/cleanup.h"
 #include "client/cpp/reserve_call.h"
 #include "common/rpc/retry_status.h"
 #include "tests/client/cpp/client_fixture.h"
@@ -35,6 +36,24 @@ TEST_F(PayloadCallsTest, PutThenGetGivesTheSameBytes) {
     if (handle_->block_bytes() > (1 << 20)) continue;  // The fake serves whole segments.
     const GetResult got = Get(prompt.keys());
     EXPECT_TRUE(got.AllGood()) << got.status;
+    EXPECT_EQ(buffer_, Payload(prompt.keys()));
+  }
+}
+
+TEST_F(PayloadCallsTest, MemoryThatStaysReadableIsSentFromWhereItLies) {
+  for (const Namespace& fields :
+       {testing::SampleNamespace(), testing::TwoGroups(), testing::LargeSegments()}) {
+    Use(fields);
+    const Prompt prompt = MakePrompt(3);
+    std::vector<uint8_t> bytes = Payload(prompt.keys());
+    const absl::Cleanup last = [this] { client_.reset(); };  // It may hold the bytes till then.
+    const ContiguousBlocks source(&handle_->payload_map(), absl::MakeSpan(bytes));
+    const absl::StatusOr<PutResult> put =
+        client_->Put(*handle_, prompt, source, {.source_stays_readable = true});
+    ASSERT_TRUE(put.ok()) << put.status();
+    EXPECT_TRUE(put->complete());
+    if (handle_->block_bytes() > (1 << 20)) continue;  // The fake serves whole segments.
+    EXPECT_TRUE(Get(prompt.keys()).AllGood());
     EXPECT_EQ(buffer_, Payload(prompt.keys()));
   }
 }
@@ -237,9 +256,9 @@ TEST_F(PayloadCallsTest, WriteOfWhatIsNotReservedAsksNobody) {
   EXPECT_EQ(session->Write({0, 0}, {}, source).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(session->Write({0}, {{PartLayers{.group = 9}}}, source).status().code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(node_->Calls("Write"), 0);
   EXPECT_EQ(session->Write({0}, {}, source).status().code(), absl::StatusCode::kInvalidArgument)
       << "source of another size";
+  EXPECT_EQ(node_->Calls("Write"), 0);
 }
 
 TEST_F(PayloadCallsTest, LostCommitAnswerIsAskedForAgain) {
