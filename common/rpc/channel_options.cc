@@ -31,6 +31,8 @@ grpc::ChannelArguments MakeChannelArguments(const ChannelOptions& options) {
   // Also the least time that one attempt to connect gets.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, Milliseconds(options.reconnect_backoff_max));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, Milliseconds(options.reconnect_backoff_max));
+  arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS,
+                   Milliseconds(options.resolve_interval_min));
   if (!options.tls_name.empty()) arguments.SetSslTargetNameOverride(options.tls_name);
   return arguments;
 }

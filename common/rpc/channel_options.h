@@ -20,6 +20,9 @@ struct ChannelOptions {
   absl::Duration keepalive_timeout = absl::Seconds(10);
   absl::Duration reconnect_backoff_initial = absl::Milliseconds(100);
   absl::Duration reconnect_backoff_max = absl::Seconds(2);
+  // Least time between two lookups of the target's name: while it cannot be reached, it is looked
+  // up again as often as that, since pods come back under other addresses. (gRPC would wait 30 s.)
+  absl::Duration resolve_interval_min = absl::Seconds(1);
   // With TLS: the name that the server's certificate must have; empty: the host connected to.
   std::string tls_name;
 };

@@ -1,5 +1,7 @@
 #include "common/rpc/server_options.h"
 
+#include <climits>
+
 namespace cairn {
 namespace {
 
@@ -26,6 +28,8 @@ void ApplyServerOptions(const ServerOptions& options, grpc::ServerBuilder* build
                               Milliseconds(options.keepalive_timeout));
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                               Milliseconds(kKeepaliveIntervalMin));
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, Milliseconds(options.connection_age));
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, INT_MAX);  // Without end.
 }
 
 }  // namespace cairn

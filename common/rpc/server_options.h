@@ -24,6 +24,10 @@ struct ServerOptions {
   // As in ChannelOptions, towards clients.
   absl::Duration keepalive_interval = absl::Seconds(30);
   absl::Duration keepalive_timeout = absl::Seconds(10);
+  // A connection takes no further call after about this long (gRPC spreads it by a tenth), so that
+  // clients connect anew, and look their names up again, in time. Calls that run on it, feeds among
+  // them, go on for as long as they like.
+  absl::Duration connection_age = absl::Minutes(30);
 };
 
 // Sets the builder's arguments. A fixed, small window instead of one that grows with the measured

@@ -63,11 +63,11 @@ class FrameServer::GetReactor final : public grpc::ServerGenericBidiReactor {
   size_t at_ = 0;
 };
 
-FrameServer::FrameServer(const ServerOptions& options) {
+FrameServer::FrameServer(const ServerOptions& options, const std::string& listen) {
   grpc::ServerBuilder builder;
   ApplyServerOptions(options, &builder);
   builder.RegisterCallbackGenericService(this);
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+  builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port_);
   server_ = builder.BuildAndStart();
   CAIRN_CHECK(server_ != nullptr && port_ != 0);
 }

@@ -20,8 +20,9 @@ namespace cairn::testing {
 
 class FrameServer final : public grpc::CallbackGenericService {
  public:
-  // Listens on a free port of loopback.
-  explicit FrameServer(const ServerOptions& options = {});
+  // Listens on a free port of loopback, or on `listen`.
+  explicit FrameServer(const ServerOptions& options = {},
+                       const std::string& listen = "127.0.0.1:0");
   ~FrameServer() override;
 
   int port() const { return port_; }
