@@ -13,6 +13,12 @@ namespace {
 
 constexpr uint32_t kBlocks = 4;
 
+uint64_t ChargedBytes(const v1::DescribeResponse& node) {
+  uint64_t bytes = 0;
+  for (const v1::TenantInfo& tenant : node.tenants()) bytes += tenant.charged_bytes();
+  return bytes;
+}
+
 class LocalTest : public NodeTest {
  protected:
   void SetUp() override {
@@ -54,15 +60,11 @@ TEST_F(LocalTest, AWriterThatIsKilledInTheMiddleOfAStagedPutLeavesNothing) {
   Expect(*writer, "reserved");
   GoOn(*writer, "half");
   ASSERT_FALSE(HasFailure());
-  uint64_t charged = 0;
-  for (const v1::TenantInfo& tenant : Describe().tenants()) charged += tenant.charged_bytes();
-  EXPECT_GE(charged, kBlocks * name_space_->block_bytes() + (1 << 20)) << "staging memory counts";
+  EXPECT_GE(ChargedBytes(Describe()), kBlocks * name_space_->block_bytes() + (1 << 20))
+      << "staging memory counts";
   writer->Kill9();
-  EXPECT_TRUE(AwaitDescribe([](const v1::DescribeResponse& node) {
-    uint64_t left = 0;
-    for (const v1::TenantInfo& tenant : node.tenants()) left += tenant.charged_bytes();
-    return IsIdle(node) && left == 0;
-  }));
+  EXPECT_TRUE(AwaitDescribe(
+      [](const v1::DescribeResponse& node) { return IsIdle(node) && ChargedBytes(node) == 0; }));
   Put(1);
 }
 

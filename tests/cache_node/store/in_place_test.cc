@@ -4,7 +4,11 @@
 #include <gmock/gmock.h>
 #include <sys/mman.h>
 
+#include <atomic>
+#include <thread>
+
 #include "common/base/check.h"
+#include "common/identity/segment_digest.h"
 #include "tests/cache_node/store/test_store.h"
 
 namespace cairn::node {
@@ -243,6 +247,46 @@ TEST_F(InPlaceTest, StagedBytesCountAsTheyLandedAndTheirWriterLearnsTheirDigests
             absl::StatusCode::kAborted);
   EXPECT_TRUE(t_.CommitBlock("t", *reserved->token, prompt.keys[0], 0)->complete);
   EXPECT_TRUE(t_.Intact(t_.Pin("t", prompt.keys[0]), prompt.keys[0]));
+}
+
+TEST(StagedWriteTest, AWriterThatScribblesMeanwhileGetsTheDigestOfWhatLanded) {
+  constexpr uint64_t kLargeBytes = 1 << 20;
+  TestStoreOptions options;
+  options.pool_bytes = 16 * kLargeBytes;
+  TestStore t(std::move(options));
+  t.Register(TestStore::Shape(kLargeBytes));
+  auto staging = MemorySegment::Make(kLargeBytes, MemorySegment::Writers::kAnyHolder);
+  ASSERT_TRUE(staging.ok()) << staging.status();
+  // As another process has it: mapped again.
+  auto* theirs = static_cast<uint8_t*>(
+      mmap(nullptr, kLargeBytes, PROT_READ | PROT_WRITE, MAP_SHARED, (*staging)->fd(), 0));
+  std::atomic<uint64_t> passes{0};
+  std::atomic<bool> stop{false};
+  std::thread scribbler([&] {
+    for (uint8_t value = 0; !stop; ++value, ++passes) {
+      for (size_t i = 0; i < kLargeBytes; i += kLargeBytes / 8) {
+        std::atomic_ref<uint8_t>(theirs[i]).store(value, std::memory_order_relaxed);
+      }
+    }
+  });
+  // As long as it takes for the other thread to have been at it all the while.
+  for (uint32_t round = 0; round < 50 || passes < 100'000; ++round) {
+    const TestPrompt prompt = t.Prompt("t", 10 + round, 1);
+    const auto reserved = t.Reserve(prompt);
+    ASSERT_TRUE(reserved.ok() && reserved->token.has_value());
+    WritePiece piece{.run = {.digests = {0}}, .length = kLargeBytes, .unhashed = true};
+    auto claim = t.store->BeginWrite("t", *reserved->token, 1, piece);
+    ASSERT_TRUE(claim.ok()) << claim.status();
+    const auto landed = t.store->LandStaged(*std::move(claim), (*staging)->bytes());
+    ASSERT_TRUE(landed.ok()) << landed.status();
+    const SegmentRun run{.digests = {landed->begin(), landed->end()}};
+    ASSERT_TRUE(t.store->Commit("t", *reserved->token, {&run, 1})->complete);
+    const BlockPin pin = t.Pin("t", prompt.keys[0]);
+    EXPECT_EQ(SegmentDigest(prompt.keys[0], {}, pin.bytes()), (*landed)[0]) << "round " << round;
+  }
+  stop = true;
+  scribbler.join();
+  munmap(theirs, kLargeBytes);
 }
 
 TEST_F(InPlaceTest, StagedBytesWithoutTheWritersDigestLandNothing) {
