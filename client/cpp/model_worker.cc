@@ -4,12 +4,16 @@
 #include <memory>
 #include <utility>
 
+#include "client/cpp/model_work.h"
 #include "client/cpp/rendezvous.h"
 #include "common/base/check.h"
 #include "common/wire/limits.h"
 
 namespace cairn {
 namespace {
+
+// Writers of one prefix that go one after the other while a request waits for it.
+constexpr int kTakeOversMax = 8;
 
 // Nobody is there, as opposed to somebody who refuses.
 bool IsGone(const absl::Status& status) {
@@ -18,79 +22,6 @@ bool IsGone(const absl::Status& status) {
 }
 
 }  // namespace
-
-struct ModelWorker::Work {
-  // One region's rest, to be stored by who acts for its tenant. The client outlives the write.
-  struct RegionStore {
-    std::shared_ptr<CacheNodeClient> node;
-    size_t begin = 0;
-    size_t end = 0;
-    std::unique_ptr<SuffixWrite> write;
-  };
-
-  Work(const WorkRequest& asked, PrefillEngine* its_engine, const Clock* clock,
-       absl::Duration total_timeout)
-      : request(asked), engine(its_engine), budget(clock, total_timeout), prompt(asked.prompt) {
-    if (request.own_prompt == nullptr) return;
-    CAIRN_CHECK(prompt->regions().size() == 2);
-    CAIRN_CHECK(request.own_prompt->block_count() == prompt->block_count());
-    CAIRN_CHECK(request.own_prompt->token_count() == prompt->token_count());
-    public_blocks = prompt->FirstBlock(1);
-  }
-
-  void Note(const absl::Status& status) {
-    if (outcome.cache_status.ok()) outcome.cache_status = status;
-  }
-
-  size_t BlocksToRead(size_t wanted) const { return request.may_read ? wanted : 0; }
-
-  // Some of the public region is not in place.
-  bool LacksPublic() const { return read->usable_blocks() < public_blocks; }
-
-  void UseOwnScope() {
-    prompt = request.own_prompt;
-    public_blocks = 0;
-    outcome.own_scope = true;
-    engine->UsePrompt(*prompt);
-  }
-
-  // What a read took counts, also where another one follows it.
-  void CountRead(const PrefixRead& counted) {
-    outcome.latencies.lookup += counted.lookup_time();
-    outcome.latencies.get += counted.get_time();
-    outcome.mismatched_segments += counted.mismatched_segments();
-  }
-
-  std::vector<RoutedReplica> NotExcluded(std::vector<RoutedReplica> candidates) const {
-    std::erase_if(candidates, [this](const RoutedReplica& replica) {
-      const std::vector<std::string>& excluded = request.excluded_workers;
-      return std::find(excluded.begin(), excluded.end(), replica.worker_address) != excluded.end();
-    });
-    return candidates;
-  }
-
-  // The first block that this request stores, or that nobody will; else the prompt's end.
-  size_t FirstReserved() const {
-    for (const RegionStore& store : stores) {
-      if (store.write->first_reserved() < store.end) return store.write->first_reserved();
-    }
-    return prompt->block_count();
-  }
-
-  const WorkRequest& request;
-  PrefillEngine* const engine;
-  CallBudget budget;
-  const Prompt* prompt;      // That counts.
-  size_t public_blocks = 0;  // Those at its start that depend on a public region.
-  std::vector<RoutedReplica> replicas;
-  std::optional<RouteBooking> booking;
-  // At the replica that took the request; the client outlives what uses it.
-  std::shared_ptr<CacheNodeClient> node;
-  std::unique_ptr<PrefixRead> read;
-  std::vector<RegionStore> stores;  // Parents first.
-  absl::Duration measured_compute;
-  WorkOutcome outcome;
-};
 
 ModelWorker::ModelWorker(const ModelWorkerOptions& options, const NamespaceHandle& name_space,
                          RouterClient* router, NodeClients* nodes, NodeClients* public_nodes)
@@ -255,12 +186,37 @@ void ModelWorker::Reserve(Work* work) const {
       if (status.ok()) status = ReserveRest(work);
     }
     work->Note(status);
-    // Not past there: our own blocks are in progress too.
-    const size_t others_end = work->BlocksToRead(work->FirstReserved());
-    if (status.ok()) work->Note(work->read->Run(others_end, work->engine, &work->budget));
+    if (status.ok()) AwaitOthers(work);
   }
   work->outcome.hits = work->read->hits();
   work->CountRead(*work->read);
+}
+
+void ModelWorker::AwaitOthers(Work* work) const {
+  for (int round = 0; round < kTakeOversMax; ++round) {
+    // Not past there: our own blocks are in progress too.
+    const size_t others_end = work->BlocksToRead(work->FirstReserved());
+    const absl::Status status = work->read->Run(others_end, work->engine, &work->budget);
+    work->Note(status);
+    if (!status.ok() || work->read->usable_blocks() >= others_end) return;
+    if (!TakeOver(others_end, work)) return;
+  }
+}
+
+bool ModelWorker::TakeOver(size_t end, Work* work) const {
+  const size_t begin = work->read->usable_blocks();
+  // Of a public region the writer is another client's (PlanStores); its rest is computed.
+  if (begin < work->public_blocks || work->read->wait_left() <= absl::ZeroDuration()) return false;
+  auto write = std::make_unique<SuffixWrite>(work->node.get(), &name_space_, work->prompt,
+                                             WriteOptionsOf(*work));
+  const absl::Status status = write->Reserve(begin, end, &work->budget);
+  work->Note(status);
+  if (!status.ok() || write->stopped_by().has_value()) return false;
+  // Where all of it is another's again, that one is waited for.
+  if (write->first_reserved() < end) {
+    work->stores.insert(work->stores.begin(), {work->node, begin, end, std::move(write)});
+  }
+  return true;
 }
 
 absl::Status ModelWorker::PlanStores(Work* work) const {

@@ -6,8 +6,8 @@
 // to the next replica of the router's list; when no router answers, the known replicas are that
 // list, at once for requests that come within kRouterGoneFor of that. When none is left, everything
 // is computed and nothing stored. Whatever else goes wrong is a miss. Blocks that another writer
-// has in progress are waited for within a bound, and then taken as hits or computed here. Only
-// bytes whose digests were checked against their keys are used.
+// has in progress are waited for within a bound, and then taken as hits or computed here; where that
+// writer goes, one of those who wait takes over, and the others wait for it. Only bytes whose digests were checked against their keys are used.
 //
 // A prompt may begin with a region of the tenant `public`, which all tenants share: then the
 // request comes with the same tokens in the caller's own scope too. Where the public region is not
@@ -147,6 +147,11 @@ class ModelWorker {
   // Reserves the rest at the replica that was read from, and reads what others wrote meanwhile.
   void Reserve(Work* work) const;
   absl::Status ReserveRest(Work* work) const;
+  // Reads what others have in hand. When their writers go, who reserves first takes over.
+  void AwaitOthers(Work* work) const;
+  // Reserves blocks up to `end` that others had in hand and did not bring. False: there is nothing
+  // more to wait for.
+  bool TakeOver(size_t end, Work* work) const;
   // Adds what is to be stored of each region, and by whom.
   absl::Status PlanStores(Work* work) const;
   SuffixWriteOptions WriteOptionsOf(const Work& work) const;

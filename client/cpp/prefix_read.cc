@@ -35,8 +35,8 @@ absl::Status PrefixRead::ReadNext(size_t count, PrefillEngine* engine, CallBudge
   const Prompt asked =
       all ? *prompt_ : Prompt::FromKeys({begin, begin + static_cast<ptrdiff_t>(count)});
   absl::StatusOr<LookupAnswer> answer = absl::UnknownError("not asked");
-  const absl::Duration wait =
-      std::clamp(options_.wait_for_writers - lookup_time_, absl::ZeroDuration(), budget->left());
+  const absl::Duration wait = std::clamp(wait_left(), absl::ZeroDuration(),
+                                         std::min(budget->left(), absl::Milliseconds(kWaitMsMax)));
   const absl::Status status =
       budget->Spend(options_.lookup_timeout + wait, &lookup_time_, [&](absl::Duration timeout) {
         answer = node_->Lookup(*name_space_, {&asked, 1},

@@ -54,6 +54,8 @@ class PrefixRead {
   // Ends the leases and says how much of them could be used. Best effort.
   void EndLeases(CallBudget* budget);
 
+  // What of wait_for_writers is left.
+  absl::Duration wait_left() const { return options_.wait_for_writers - lookup_time_; }
   // Leading blocks that are in place.
   size_t usable_blocks() const { return usable_blocks_; }
   const HitBlocks& hits() const { return hits_; }

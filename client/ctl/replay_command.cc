@@ -15,6 +15,7 @@
 #include "client/replay/generated_trace.h"
 #include "client/replay/open_trace.h"
 #include "client/replay/replay_runner.h"
+#include "client/replay/stampede_trace.h"
 #include "common/base/hex.h"
 #include "common/rpc/caller_identity.h"
 #include "common/security/public_prefixes.h"
@@ -49,6 +50,13 @@ absl::StatusOr<ReplayOptions> ReadOptions(const CommandLine& line) {
   status.Update(ParseCount(line, "lru-blocks", &options.lru_blocks));
   status.Update(ParseCount(line, "requests", &options.requests_max));
   status.Update(ParseCount(line, "public-tokens", &options.public_tokens));
+  // All of them at once.
+  if (line.Given("stampede") && !line.Given("workers")) {
+    status.Update(ParseCount(line, "stampede", &options.workers));
+  }
+  uint32_t wait_ms = 0;
+  status.Update(ParseCount(line, "wait-for-writers-ms", &wait_ms));
+  options.worker.read.wait_for_writers = absl::Milliseconds(wait_ms);
   if (!status.ok()) return status;
   status = replay::ValidateReplayOptions(options);
   if (!status.ok()) return UsageError(status.message());
@@ -58,6 +66,14 @@ absl::StatusOr<ReplayOptions> ReadOptions(const CommandLine& line) {
 absl::StatusOr<std::unique_ptr<TraceReader>> OpenTraceOf(const CommandLine& line,
                                                          const ReplayOptions& options) {
   if (line.Given("trace")) return replay::OpenTrace(line.Get("trace"));
+  if (line.Given("stampede")) {
+    replay::StampedeOptions stampede;
+    absl::Status status = ParseCount(line, "stampede", &stampede.requests);
+    status.Update(ParseCount(line, "stampede-tokens", &stampede.prompt_tokens));
+    status.Update(ParseCount(line, "seed", &stampede.seed));
+    if (!status.ok()) return status;
+    return replay::StampedeTrace::Make(stampede);
+  }
   replay::GeneratedTraceOptions generated;
   if (absl::Status status = ParseCount(line, "seed", &generated.seed); !status.ok()) return status;
   if (options.requests_max > 0) generated.requests = options.requests_max;
@@ -174,6 +190,13 @@ absl::Status CheckTogether(const CommandLine& line) {
   if (line.Given("trace") && line.Given("seed")) {
     return UsageError("--seed: of generated requests, and --trace gives those of a file");
   }
+  if (line.Given("trace") && line.Given("stampede")) {
+    return UsageError(
+        "--stampede: requests for a made-up prompt, and --trace gives those of a file");
+  }
+  if (line.Given("stampede-tokens") && !line.Given("stampede")) {
+    return UsageError("--stampede-tokens: of no account without --stampede");
+  }
   if (line.Given("publish") && !line.Given("public-tokens")) {
     return UsageError("--publish: of no account without --public-tokens");
   }
@@ -234,6 +257,11 @@ Command ReplayCommand() {
             "so many at the start of longer prompts are public; --plan prints the keys for a list"},
            {"publish", "", "", "write what of them is missing, acting for the tenant public"},
            {"workers", "N", "16", "requests at once"},
+           {"stampede", "N", "64",
+            "instead of generated requests N for one new prompt, by N workers at once"},
+           {"stampede-tokens", "N", "8192", "tokens of that prompt"},
+           {"wait-for-writers-ms", "N", "1000",
+            "longest wait of a request for blocks that another one is computing"},
            {"rate", "X", "0", "follow the trace's times, X times faster; 0: as fast as it goes"},
            {"compute-tokens-per-second", "X", "0",
             "of each model worker; 0: computing takes no time"},

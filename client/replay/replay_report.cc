@@ -78,6 +78,7 @@ std::string ReplayReport::ToTable() const {
     AppendCount("  in their own scope", own_scope_requests, &out);
   }
   AppendCount("stored blocks", stored_blocks, &out);
+  AppendCount("most computations of one", stampede_computations, &out);
   AppendCount("fallbacks", fallbacks, &out);
   AppendCount("requests without a node", uncached_requests, &out);
   absl::StrAppendFormat(&out, "  %-24s %14.3f\n", "busiest over mean", busiest_over_mean);
@@ -111,6 +112,7 @@ std::string ReplayReport::ToJson() const {
   json["own_scope_requests"] = own_scope_requests;
   json["hit_blocks_public"] = hit_blocks_public;
   json["stored_blocks"] = stored_blocks;
+  json["stampede_computations"] = stampede_computations;
   json["fallbacks"] = fallbacks;
   json["uncached_requests"] = uncached_requests;
   json["busiest_over_mean"] = busiest_over_mean;

@@ -49,6 +49,9 @@ struct ReplayReport {
   uint64_t hit_blocks_public = 0;
 
   uint64_t stored_blocks = 0;
+  // The most requests that computed one block, of those that were looked at (ComputedBlocks): 1
+  // when requests that miss a prefix together leave it to one of them, and nothing was evicted.
+  uint64_t stampede_computations = 0;
   uint64_t fallbacks = 0;          // Replicas passed over, because their nodes were gone.
   uint64_t uncached_requests = 0;  // Computed whole: no node was there.
 

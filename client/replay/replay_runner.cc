@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "client/cpp/reserve_call.h"
 #include "client/replay/cache_oracles.h"
+#include "client/replay/computed_blocks.h"
 #include "client/replay/replay_cluster.h"
 #include "client/replay/replay_engine.h"
 #include "client/replay/replay_namespace.h"
@@ -122,6 +123,7 @@ struct ReplayRunner::Replay {
   std::atomic<uint64_t> hit_tokens_done{0};
   absl::Mutex mutex;
   ReplayTally tally ABSL_GUARDED_BY(mutex);
+  ComputedBlocks computed ABSL_GUARDED_BY(mutex);
   uint32_t workers_running ABSL_GUARDED_BY(mutex);
 
   bool AllWorkersDone() const ABSL_SHARED_LOCKS_REQUIRED(mutex) { return workers_running == 0; }
@@ -165,6 +167,7 @@ absl::StatusOr<ReplayReport> ReplayRunner::Run(TraceReader* trace) {
   ReplayReport report;
   absl::MutexLock lock(&replay.mutex);
   replay.tally.Fill(&report);
+  report.stampede_computations = replay.computed.most();
   first_failure_ = replay.tally.failure();
   first_cache_failure_ = replay.tally.cache_failure();
   report.empty_requests = trace->empty_requests();
@@ -223,6 +226,10 @@ void ReplayRunner::Work(Replay* replay) const {
         &engine);
     tally.Count(outcome, engine.wrong_bytes());
     if (owned.own.has_value()) tally.CountShared(outcome, owned.prompt->FirstBlock(1));
+    if (outcome.status.ok()) {
+      absl::MutexLock lock(&replay->mutex);
+      replay->computed.Add(owned.prompt->keys(), outcome.hits.total());
+    }
     if (options_.observe) options_.observe(outcome);
     replay->requests_done.fetch_add(1, std::memory_order_relaxed);
     replay->tokens_done.fetch_add(outcome.prompt_tokens, std::memory_order_relaxed);

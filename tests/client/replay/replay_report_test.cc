@@ -52,6 +52,7 @@ TEST(ReplayReport, JsonIsOneFlatObjectWithTheseNames) {
                            "lru_hit_rate_tokens",
                            "hit_blocks",
                            "lru_hit_blocks",
+                           "stampede_computations",
                            "busiest_over_mean",
                            "hit_blocks_device",
                            "hit_blocks_host",
