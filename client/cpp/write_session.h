@@ -89,6 +89,7 @@ class WriteSession {
   WriteSession(WriteSession&& other) noexcept;
   WriteSession& operator=(WriteSession&& other) noexcept;
 
+  const NamespaceHandle& name_space() const { return name_space_; }
   // Nothing when no block was reserved: there is nothing to write.
   const std::optional<TokenId>& token() const { return reservation_.token; }
   const std::vector<BlockKey>& keys() const { return reservation_.keys; }
