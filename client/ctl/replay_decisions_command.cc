@@ -1,10 +1,11 @@
 // cairnctl replay-decisions: runs routing policies over what a router decided, and compares.
-#include <cmath>
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -30,12 +31,17 @@ using router::ReplicaView;
 constexpr uint32_t kDifferencesMax = 10'000;
 constexpr double kMissWeightMax = 1'000'000;
 
-// What was read beside what the replay took.
-struct FileSummary {
+// Files of one run, as one.
+struct Replayed {
+  router::DecisionRun run;
+  std::optional<DecisionReplay> replay;  // From the first file on.
   uint64_t decisions = 0;
   uint64_t lost_records = 0;
+  uint64_t unknown_records = 0;
+  uint64_t bytes_used = 0;
   absl::Time first;
   absl::Time last;
+  std::string damage;  // Of each file that has one.
 };
 
 double Share(uint64_t part, uint64_t whole) {
@@ -77,26 +83,27 @@ absl::StatusOr<DecisionReplay::Options> ReadOptions(const CommandLine& line,
   return options;
 }
 
-absl::Status ReadAll(DecisionReader* reader, uint64_t decisions_max, DecisionReplay* replay,
-                     FileSummary* summary) {
-  while (decisions_max == 0 || summary->decisions < decisions_max) {
+absl::Status ReadAll(DecisionReader* reader, uint64_t decisions_max, Replayed* replayed) {
+  DecisionReplay& replay = *replayed->replay;
+  while (decisions_max == 0 || replayed->decisions < decisions_max) {
     const std::optional<DecisionReader::Record> record = reader->Next();
     if (!record.has_value()) break;
     if (const auto* const lost = std::get_if<router::LostDecisions>(&*record)) {
-      summary->lost_records += lost->records;
+      replayed->lost_records += lost->records;
     } else if (const auto* const outcome = std::get_if<router::DecisionOutcome>(&*record)) {
-      replay->Add(*outcome);
+      replay.Add(*outcome);
     } else {
       const Decision& decision = std::get<Decision>(*record);
-      if (!replay->Add(decision)) {
+      if (!replay.Add(decision)) {
         return absl::NotFoundError(
-            absl::StrCat("decision ", summary->decisions, " was made by the policy \"",
-                         decision.policy, "\", which this program does not have; --policy NAME ",
+            absl::StrCat("decision ", replayed->decisions, " was made by the policy \"",
+                         absl::Utf8SafeCEscape(decision.policy),
+                         "\", which this program does not have; --policy NAME ",
                          "asks another, or take the program of that router's version"));
       }
-      if (summary->decisions == 0) summary->first = decision.time;
-      summary->last = decision.time;
-      ++summary->decisions;
+      if (replayed->decisions == 0) replayed->first = decision.time;
+      replayed->last = decision.time;
+      ++replayed->decisions;
     }
   }
   return absl::OkStatus();
@@ -130,6 +137,9 @@ Json JsonOf(const DecisionReplay::Outcomes& outcomes) {
           {"moved", outcomes.moved},
           {"unmatched", outcomes.unmatched}};
 }
+
+// What a file says goes to a terminal.
+std::string Printable(const Json& name) { return absl::Utf8SafeCEscape(name.get<std::string>()); }
 
 std::string WorkerOf(const Decision& decision, size_t replica) {
   for (const router::ReplicaName& name : *decision.names) {
@@ -186,16 +196,16 @@ Json JsonOf(const DecisionReplay::Difference& difference) {
           {"candidates", CandidatesOf(difference)}};
 }
 
-Json Report(const DecisionReader& reader, const DecisionReplay& replay,
-            const FileSummary& summary) {
-  Json report = {{"router_policy", reader.run().policy},
-                 {"share", reader.run().share},
-                 {"decisions", summary.decisions},
-                 {"seconds", absl::ToDoubleSeconds(summary.last - summary.first)},
-                 {"lost_records", summary.lost_records},
-                 {"unknown_records", reader.records_unknown()},
-                 {"bytes_used", reader.bytes_used()},
-                 {"damage", reader.damage()},
+Json Report(const Replayed& replayed) {
+  const DecisionReplay& replay = *replayed.replay;
+  Json report = {{"router_policy", replayed.run.policy},
+                 {"share", replayed.run.share},
+                 {"decisions", replayed.decisions},
+                 {"seconds", absl::ToDoubleSeconds(replayed.last - replayed.first)},
+                 {"lost_records", replayed.lost_records},
+                 {"unknown_records", replayed.unknown_records},
+                 {"bytes_used", replayed.bytes_used},
+                 {"damage", replayed.damage},
                  {"recorded", JsonOf(replay.recorded())},
                  {"policies", Json::array()},
                  {"outcomes", JsonOf(replay.outcomes())},
@@ -217,22 +227,23 @@ void PrintRow(const std::string& name, const std::string& same, const ChoiceTall
                           tally.BusiestOverMean());
 }
 
-void PrintTable(const DecisionReader& reader, const DecisionReplay& replay,
-                const FileSummary& summary, bool the_same, std::ostream* out) {
-  *out << summary.decisions << " decisions of a router with the policy " << reader.run().policy
-       << ", over " << absl::FormatDuration(summary.last - summary.first) << "; "
-       << summary.lost_records << " records are missing\n\n"
+void PrintTable(const Replayed& replayed, bool the_same, std::ostream* out) {
+  const DecisionReplay& replay = *replayed.replay;
+  *out << replayed.decisions << " decisions of a router with the policy "
+       << absl::Utf8SafeCEscape(replayed.run.policy) << ", over "
+       << absl::FormatDuration(replayed.last - replayed.first) << "; " << replayed.lost_records
+       << " records are missing\n\n"
        << absl::StrFormat("%-14s %8s %8s %10s %10s %10s %13s\n", "policy", "same", "hit rate",
                           "queued s", "ttft s", "cost s", "busiest/mean");
   PrintRow("(recorded)", "", replay.recorded(), out);
   for (const DecisionReplay::OfPolicy& policy : replay.policies()) {
     PrintRow(policy.policy.empty() ? "(replayed)" : policy.policy,
-             absl::StrFormat("%.1f%%", 100 * Share(policy.same_choice, summary.decisions)),
+             absl::StrFormat("%.1f%%", 100 * Share(policy.same_choice, replayed.decisions)),
              policy.tally, out);
   }
   if (the_same) {
     *out << "\n"
-         << replay.policies().front().same_answer << " of " << summary.decisions
+         << replay.policies().front().same_answer << " of " << replayed.decisions
          << " answers are the recorded ones, bit for bit\n";
   }
   const DecisionReplay::Outcomes& outcomes = replay.outcomes();
@@ -244,37 +255,26 @@ void PrintTable(const DecisionReader& reader, const DecisionReplay& replay,
 void PrintDifference(const DecisionReplay::Difference& difference, std::ostream* out) {
   const Json json = JsonOf(difference);
   *out << "\ndecision " << json["sequence"] << ", " << json["prompt_tokens"]
-       << " tokens: " << json["recorded_policy"].get<std::string>() << " chose "
-       << json["recorded_choice"].get<std::string>() << ", " << json["policy"].get<std::string>()
-       << " chooses " << json["choice"].get<std::string>() << "\n"
+       << " tokens: " << Printable(json["recorded_policy"]) << " chose "
+       << Printable(json["recorded_choice"]) << ", " << json["policy"].get<std::string>()
+       << " chooses " << Printable(json["choice"]) << "\n"
        << absl::StrFormat("  %-24s %-11s %8s %12s %9s %9s %9s %9s %9s %8s\n", "worker", "reason",
                           "recorded", "score", "own", "remote", "queued s", "compute s", "fetch s",
                           "requests");
   for (const Json& one : json["candidates"]) {
-    *out << absl::StrFormat(
-        "  %-24s %-11s %8s %12.4f %9d %9d %9.3f %9.3f %9.3f %8d\n",
-        one["worker_address"].get<std::string>(), one["reason"].get<std::string>(),
-        one.contains("recorded_place") ? one["recorded_place"].dump() : "-",
-        one["score"].get<double>(), one["own_tokens"].get<uint64_t>(),
-        one["remote_tokens"].get<uint64_t>(), one["queued_seconds"].get<double>(),
-        one["compute_seconds"].get<double>(), one["fetch_seconds"].get<double>(),
-        one["requests"].get<uint64_t>());
+    *out << absl::StrFormat("  %-24s %-11s %8s %12.4f %9d %9d %9.3f %9.3f %9.3f %8d\n",
+                            Printable(one["worker_address"]), one["reason"].get<std::string>(),
+                            one.contains("recorded_place") ? one["recorded_place"].dump() : "-",
+                            one["score"].get<double>(), one["own_tokens"].get<uint64_t>(),
+                            one["remote_tokens"].get<uint64_t>(),
+                            one["queued_seconds"].get<double>(),
+                            one["compute_seconds"].get<double>(),
+                            one["fetch_seconds"].get<double>(), one["requests"].get<uint64_t>());
   }
 }
 
-absl::Status Run(const CommandLine& line, const Streams& streams) {
-  const std::string& output = line.Get("output");
-  if (output != "text" && output != "json") {
-    return UsageError(absl::StrCat("--output: '", output, "' is neither text nor json"));
-  }
-  const std::string& path = line.Get("decisions");
-  if (path.empty()) {
-    return UsageError("--decisions: name the file that cairn-router --record-decisions wrote");
-  }
-  uint64_t decisions_max = 0;
-  if (!absl::SimpleAtoi(line.Get("limit"), &decisions_max)) {
-    return UsageError(absl::StrCat("--limit: '", line.Get("limit"), "' is no whole number"));
-  }
+absl::Status ReplayFile(const CommandLine& line, const std::string& path, uint64_t decisions_max,
+                        const Streams& streams, Replayed* replayed) {
   std::ifstream file;
   if (path != "-") file.open(path, std::ios::binary);
   if (path != "-" && !file) return absl::NotFoundError(absl::StrCat(path, ": cannot be opened"));
@@ -282,21 +282,53 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   if (!reader.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", reader.status().message()));
   }
-  const absl::StatusOr<DecisionReplay::Options> options = ReadOptions(line, reader->run());
-  if (!options.ok()) return options.status();
-  absl::StatusOr<DecisionReplay> replay = DecisionReplay::Make(*options);
-  if (!replay.ok()) return replay.status();
-  FileSummary summary;
-  if (absl::Status status = ReadAll(&*reader, decisions_max, &*replay, &summary); !status.ok()) {
+  if (!replayed->replay.has_value()) {
+    replayed->run = reader->run();
+    const absl::StatusOr<DecisionReplay::Options> options = ReadOptions(line, replayed->run);
+    if (!options.ok()) return options.status();
+    absl::StatusOr<DecisionReplay> replay = DecisionReplay::Make(*options);
+    if (!replay.ok()) return replay.status();
+    replayed->replay.emplace(*std::move(replay));
+  } else if (reader->run().started != replayed->run.started) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     ": is of another run of a router than the file before it; replay each "
+                     "alone"));
+  }
+  if (absl::Status status = ReadAll(&*reader, decisions_max, replayed); !status.ok()) {
     return status;
   }
-  if (!reader->damage().empty() && streams.err != nullptr) {
-    *streams.err << path << ": what follows byte " << reader->bytes_used()
-                 << " is not used: " << reader->damage() << "\n";
+  replayed->bytes_used += reader->bytes_used();
+  replayed->unknown_records += reader->records_unknown();
+  if (reader->damage().empty()) return absl::OkStatus();
+  const std::string damage = absl::StrCat(path, ": what follows byte ", reader->bytes_used(),
+                                          " is not used: ", reader->damage());
+  if (streams.err != nullptr) *streams.err << damage << "\n";
+  absl::StrAppend(&replayed->damage, replayed->damage.empty() ? "" : "; ", damage);
+  return absl::OkStatus();
+}
+
+absl::Status Run(const CommandLine& line, const Streams& streams) {
+  const std::string& output = line.Get("output");
+  if (output != "text" && output != "json") {
+    return UsageError(absl::StrCat("--output: '", output, "' is neither text nor json"));
   }
-  if (output == "json") return Print(line, Report(*reader, *replay, summary), streams.out);
-  PrintTable(*reader, *replay, summary, AsksTheSame(line), streams.out);
-  for (const DecisionReplay::Difference& difference : replay->differences()) {
+  if (line.Get("decisions").empty()) {
+    return UsageError("--decisions: name the file that cairn-router --record-decisions wrote");
+  }
+  uint64_t decisions_max = 0;
+  if (!absl::SimpleAtoi(line.Get("limit"), &decisions_max)) {
+    return UsageError(absl::StrCat("--limit: '", line.Get("limit"), "' is no whole number"));
+  }
+  Replayed replayed;
+  const std::vector<std::string> paths = absl::StrSplit(line.Get("decisions"), ',');
+  for (const std::string& path : paths) {
+    absl::Status status = ReplayFile(line, path, decisions_max, streams, &replayed);
+    if (!status.ok()) return status;
+  }
+  if (output == "json") return Print(line, Report(replayed), streams.out);
+  PrintTable(replayed, AsksTheSame(line), streams.out);
+  for (const DecisionReplay::Difference& difference : replayed.replay->differences()) {
     PrintDifference(difference, streams.out);
   }
   return absl::OkStatus();
@@ -305,22 +337,23 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
 }  // namespace
 
 Command ReplayDecisionsCommand() {
-  return {.name = "replay-decisions",
-          .summary = "runs routing policies over what a router decided, and compares",
-          .flags = WithCommonFlags(
-              {{"decisions", "FILE", "",
-                "what cairn-router --record-decisions wrote; - reads it "
-                "from standard input"},
-               {"policy", "NAMES", "",
-                "policies to ask, comma-separated, or all; without it each "
-                "decision's own"},
-               {"miss-weight", "X", "", "the default policy's; without it the router's"},
-               {"limit", "N", "0", "ends after so many decisions; 0: with the file"},
-               {"differences", "N", "0",
-                "print so many decisions that differ, with each "
-                "candidate's terms"}},
-              /*asks_node=*/false),
-          .run = Run};
+  return {
+      .name = "replay-decisions",
+      .summary = "runs routing policies over what a router decided, and compares",
+      .flags = WithCommonFlags(
+          {{"decisions", "FILES", "",
+            "what cairn-router --record-decisions=FILE wrote: FILE, or FILE.1,FILE for all that "
+            "is kept of its run; - reads standard input"},
+           {"policy", "NAMES", "",
+            "policies to ask, comma-separated, or all; without it each "
+            "decision's own"},
+           {"miss-weight", "X", "", "the default policy's; without it the router's"},
+           {"limit", "N", "0", "ends after so many decisions; 0: with the file"},
+           {"differences", "N", "0",
+            "print so many decisions that differ, with each "
+            "candidate's terms"}},
+          /*asks_node=*/false),
+      .run = Run};
 }
 
 }  // namespace cairn::ctl

@@ -42,31 +42,38 @@ Ran RunIt(std::vector<std::string> arguments, const std::string& input = "") {
 }
 
 // As a router with the default policy writes it, a second from one to the next; the first third is
-// reported on.
-std::string Recorded() {
+// reported on at the end of all. Oldest file first.
+std::vector<std::string> RecordedFiles(uint64_t bytes_max,
+                                       const std::shared_ptr<const router::ReplicaNames>& names,
+                                       absl::Duration started_after = absl::ZeroDuration()) {
   router::MemoryDisk disk;
   testing::FakeClock clock;
+  clock.Advance(started_after);
   router::DecisionRecorderOptions options;
   options.policy = "prefix_cost";
+  options.bytes_max = bytes_max;
   router::DecisionRecorder recorder(options, std::make_unique<router::MemoryStorage>(&disk),
                                     &clock);
   EXPECT_TRUE(recorder.Open().ok());
-  const auto names = router::NumberedNames(4);
   for (uint32_t number = 0; number < kDecisions; ++number) {
     recorder.OnDecision(router::NumberedDecision(number, names));
-    if (number < kDecisions / 3) {
-      recorder.OnOutcome({.booking = router::NumberedBooking(number), .cached_tokens = 512});
-    }
     clock.Advance(absl::Seconds(1));
   }
+  for (uint32_t number = 0; number < kDecisions / 3; ++number) {
+    recorder.OnOutcome({.booking = router::NumberedBooking(number), .cached_tokens = 512});
+  }
   recorder.Flush();
-  return disk.files.front();
+  return disk.files;
 }
 
-std::string FileOf(const std::string& content) {
+std::string Recorded() {
+  return RecordedFiles(uint64_t{256} << 20, router::NumberedNames(4)).front();
+}
+
+std::string FileOf(const std::string& content, const std::string& suffix = "") {
   const std::string path =
       absl::StrCat(::testing::TempDir(), "/replay_decisions-",
-                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
+                   ::testing::UnitTest::GetInstance()->current_test_info()->name(), suffix);
   std::ofstream(path, std::ios::binary) << content;
   return path;
 }
@@ -122,6 +129,17 @@ TEST(ReplayDecisionsCommandTest, DifferencesShowEachCandidate) {
   }
 }
 
+TEST(ReplayDecisionsCommandTest, NamesInAFileDoNotCommandATerminal) {
+  router::ReplicaNames names = *router::NumberedNames(4);
+  for (router::ReplicaName& name : names) name.worker_address = "\x1b[31mworker";
+  const std::string file =
+      RecordedFiles(uint64_t{256} << 20, std::make_shared<const router::ReplicaNames>(names))
+          .front();
+  const Ran ran = RunIt({"--decisions", FileOf(file), "--policy", "random", "--differences", "1"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("\\033[31mworker"), Not(HasSubstr("\x1b"))));
+}
+
 TEST(ReplayDecisionsCommandTest, AnotherWeightIsAskedWithoutAnotherRouter) {
   const std::string path = FileOf(Recorded());
   const Json json =
@@ -134,6 +152,29 @@ TEST(ReplayDecisionsCommandTest, ALimitEndsItAndStandardInputIsRead) {
   const Json json =
       Json::parse(RunIt({"--decisions", "-", "--limit", "7", "--output", "json"}, Recorded()).out);
   EXPECT_EQ(json["decisions"], 7);
+}
+
+TEST(ReplayDecisionsCommandTest, TheFilesOfOneRunAreReplayedAsOneAndOthersAreNotMixedIn) {
+  const auto names = router::NumberedNames(4);
+  const std::vector<std::string> files = RecordedFiles(250 << 10, names);
+  ASSERT_EQ(files.size(), 2u);
+  const std::string before = FileOf(files[0], ".1");
+  const std::string last = FileOf(files[1]);
+  const Json both =
+      Json::parse(RunIt({"--decisions", before + "," + last, "--output", "json"}).out);
+  EXPECT_EQ(both["decisions"], kDecisions);
+  EXPECT_EQ(both["policies"][0]["same_answer"], kDecisions);
+  EXPECT_EQ(both["bytes_used"], files[0].size() + files[1].size());
+  // What was decided in the one is reported on in the other.
+  EXPECT_EQ(both["outcomes"]["measured"], kDecisions / 3);
+  EXPECT_EQ(both["outcomes"]["unmatched"], 0);
+  const Json alone = Json::parse(RunIt({"--decisions", last, "--output", "json"}).out);
+  EXPECT_GT(alone["outcomes"]["unmatched"], 0);
+  const std::string other =
+      FileOf(RecordedFiles(250 << 10, names, absl::Hours(1)).front(), ".other");
+  const Ran mixed = RunIt({"--decisions", other + "," + last});
+  EXPECT_EQ(mixed.code, 1);
+  EXPECT_THAT(mixed.err, HasSubstr(last + ": is of another run"));
 }
 
 TEST(ReplayDecisionsCommandTest, WhatStandsBeforeADamageIsUsedAndTheDamageSaid) {
