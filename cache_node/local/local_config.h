@@ -17,8 +17,8 @@ struct LocalConfig {
   static constexpr ByteSize kConnectionBytes = ByteSize::KiB(64);
 
   std::string socket = std::string(kAuto);  // Empty: there is none.
-  int connections_max = 256;
-  ByteSize staging_memory = ByteSize::MiB(64);
+  int connections_max = 128;
+  ByteSize staging_memory = ByteSize::MiB(16);
   // From the moment that memory is wanted back to the cut.
   absl::Duration return_within = absl::Seconds(5);
 

@@ -59,6 +59,15 @@ void LocalConnection::GaveBack(const v1::LocalUnmapped& unmapped) {
   for (const uint64_t segment : unmapped.segments()) recalled_.erase(segment);
 }
 
+void LocalConnection::DropIdleStaging(absl::Time now) {
+  {
+    // The session is made before this is reset.
+    absl::MutexLock lock(&mutex_);
+    if (hello_due_.has_value()) return;
+  }
+  session_->DropIdleStaging(now);
+}
+
 LocalConnection::Overdue LocalConnection::OverdueAt(absl::Time now) const {
   absl::MutexLock lock(&mutex_);
   if (cut_) return Overdue::kNothing;

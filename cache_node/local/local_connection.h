@@ -46,6 +46,8 @@ class LocalConnection {
   absl::Status Recall(absl::Span<const uint64_t> segments, absl::Time due)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void GaveBack(const v1::LocalUnmapped& unmapped) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Any thread.
+  void DropIdleStaging(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
   // Any thread. Why it is to be cut now.
   enum class Overdue { kNothing, kHello, kMemory };
   Overdue OverdueAt(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -104,6 +104,7 @@ void LocalServer::Tick() {
   if (changed) tickets_.Clear();
   const absl::Time now = parts_.time->Now();
   for (const ConnectionPtr& connection : All()) {
+    connection->DropIdleStaging(now);
     const LocalConnection::Overdue overdue = connection->OverdueAt(now);
     if (overdue == LocalConnection::Overdue::kNothing && !changed) continue;
     if (overdue == LocalConnection::Overdue::kHello) {
@@ -238,6 +239,7 @@ absl::Status LocalServer::Hello(LocalConnection* connection, const v1::LocalRequ
   parts.rates = parts_.rates;
   parts.staging = parts_.staging;
   parts.counters = parts_.counters;
+  parts.time = parts_.time;
   parts.draining = &draining_;
   connection->Welcome(parts, *std::move(caller), parts_.random->New<LocalConnectionId>());
   parts_.counters->connected.fetch_add(1, std::memory_order_relaxed);

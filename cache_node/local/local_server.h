@@ -36,7 +36,7 @@ class LocalServer {
   struct Options {
     std::string socket;  // As of PacketSocket.
     int threads = 2;
-    size_t connections_max = 256;
+    size_t connections_max = 128;
     // Of a connection: from its start to its hello, and from a recall to the memory's return.
     absl::Duration hello_within = absl::Seconds(2);
     absl::Duration return_within = absl::Seconds(5);

@@ -244,7 +244,7 @@ absl::Status LocalSession::Stage(const v1::LocalStage& request, Reply* reply) {
   if (!caller_.Is(Role::kWorker)) {
     return absl::PermissionDeniedError("staging memory is for workers, who may write");
   }
-  staging_ = nullptr;
+  DropIdleStaging(absl::InfiniteFuture());
   reply->answer = std::make_unique<v1::LocalAnswer>();
   reply->answer->mutable_staged();
   if (request.bytes() == 0) return absl::OkStatus();
@@ -254,16 +254,32 @@ absl::Status LocalSession::Stage(const v1::LocalStage& request, Reply* reply) {
   absl::StatusOr<std::unique_ptr<StagingArea>> made =
       StagingArea::Make(parts_.store, parts_.staging, caller_.tenant, borrower_, request.bytes());
   if (!made.ok()) return made.status();
+  reply->answer->mutable_staged()->set_bytes((*made)->bytes().size());
+  reply->staging_fd = (*made)->fd();
+  const absl::Time now = parts_.time->Now();
+  absl::MutexLock lock(&staging_mutex_);
   staging_ = *std::move(made);
-  reply->answer->mutable_staged()->set_bytes(staging_->bytes().size());
-  reply->staging_fd = staging_->fd();
+  staging_used_ = now;
   return absl::OkStatus();
+}
+
+void LocalSession::DropIdleStaging(absl::Time now) {
+  std::shared_ptr<StagingArea> dropped;  // Freed after the lock.
+  absl::MutexLock lock(&staging_mutex_);
+  if (staging_ != nullptr && now - staging_used_ >= kLocalStagingIdle) dropped.swap(staging_);
 }
 
 absl::Status LocalSession::Put(const v1::LocalPut& request, Reply* reply) {
   const absl::StatusOr<TokenId> token = IdFromProto<TokenId>(request.token(), "token");
   if (!token.ok()) return token.status();
-  if (staging_ == nullptr) {
+  std::shared_ptr<StagingArea> staging;
+  {
+    const absl::Time now = parts_.time->Now();
+    absl::MutexLock lock(&staging_mutex_);
+    staging = staging_;
+    staging_used_ = now;
+  }
+  if (staging == nullptr) {
     return absl::FailedPreconditionError("this connection has no staging memory: ask for some");
   }
   uint64_t layers = 0;
@@ -279,7 +295,7 @@ absl::Status LocalSession::Put(const v1::LocalPut& request, Reply* reply) {
   v1::LocalLanded* landed = reply->answer->mutable_landed();
   for (int i = 0; i < request.pieces_size(); ++i) {
     const v1::LocalPiece& piece = request.pieces(i);
-    const absl::Status status = Land(*token, piece, landed->mutable_digests());
+    const absl::Status status = Land(*token, piece, staging->bytes(), landed->mutable_digests());
     if (status.ok()) continue;
     for (uint32_t layer = 0; layer < piece.layers(); ++layer) landed->add_digests(0);
     v1::PieceError* error = landed->add_errors();
@@ -293,9 +309,9 @@ absl::Status LocalSession::Put(const v1::LocalPut& request, Reply* reply) {
 }
 
 absl::Status LocalSession::Land(const TokenId& token, const v1::LocalPiece& piece,
+                                absl::Span<const uint8_t> all,
                                 google::protobuf::RepeatedField<uint64_t>* digests) {
   const v1::Piece& named = piece.piece();
-  const absl::Span<const uint8_t> all = staging_->bytes();
   if (named.offset() != 0 || piece.layers() == 0 || piece.staging_offset() > all.size() ||
       named.length() > all.size() - piece.staging_offset()) {
     return absl::InvalidArgumentError(

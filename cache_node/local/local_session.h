@@ -12,14 +12,18 @@
 #include <memory>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "cache_node/local/local_counters.h"
 #include "cache_node/local/staging_area.h"
 #include "cache_node/store/block_store.h"
 #include "cache_node/tenants/tenant_rates.h"
 #include "cairn/v1/local.pb.h"
+#include "common/base/guarded_time.h"
 #include "common/rpc/caller_identity.h"
 
 namespace cairn::node {
@@ -31,6 +35,7 @@ class LocalSession {
     TenantRates* rates = nullptr;
     StagingBudget* staging = nullptr;
     LocalCounters* counters = nullptr;
+    const GuardedTime* time = nullptr;
     const std::atomic<bool>* draining = nullptr;  // No new leases and staging memory.
   };
 
@@ -49,6 +54,9 @@ class LocalSession {
   };
   // A request other than hello. A failure is an answer.
   Reply Handle(const v1::LocalRequest& request);
+
+  // Any thread.
+  void DropIdleStaging(absl::Time now) ABSL_LOCKS_EXCLUDED(staging_mutex_);
 
   const Caller& caller() const { return caller_; }
   BorrowerId borrower() const { return borrower_; }
@@ -78,6 +86,7 @@ class LocalSession {
   absl::Status Stage(const v1::LocalStage& request, Reply* reply);
   absl::Status Put(const v1::LocalPut& request, Reply* reply);
   absl::Status Land(const TokenId& token, const v1::LocalPiece& piece,
+                    absl::Span<const uint8_t> staging,
                     google::protobuf::RepeatedField<uint64_t>* digests);
 
   const Parts parts_;
@@ -85,8 +94,11 @@ class LocalSession {
   const BorrowerId borrower_;
   absl::flat_hash_map<LeaseId, Share> shares_;
   absl::flat_hash_set<uint64_t> given_;  // Memory segments that the client may have mapped.
-  std::unique_ptr<StagingArea> staging_;
   bool returned_all_ = false;
+  mutable absl::Mutex staging_mutex_;
+  // Shared with a put that is under way when its time is over.
+  std::shared_ptr<StagingArea> staging_ ABSL_GUARDED_BY(staging_mutex_);
+  absl::Time staging_used_ ABSL_GUARDED_BY(staging_mutex_);
 };
 
 }  // namespace cairn::node

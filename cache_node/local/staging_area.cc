@@ -55,6 +55,8 @@ absl::StatusOr<std::unique_ptr<StagingArea>> StagingArea::Make(BlockStore* store
 }
 
 StagingArea::~StagingArea() {
+  // The client may keep it mapped; that is no memory of the node's any more.
+  if (memory_ != nullptr) memory_->FreePages();
   memory_ = nullptr;
   store_->EndStaging(borrower_);
   budget_->GiveBack(taken_bytes_);

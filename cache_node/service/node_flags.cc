@@ -85,8 +85,8 @@ ABSL_FLAG(
     std::string, local_socket, "auto",
     "Unix socket for clients of this host: a path, @ and an abstract name, or auto for a name "
     "of its own; empty: they use the network.");
-ABSL_FLAG(int, local_connections_max, 256, "Connections on it.");
-ABSL_FLAG(cairn::ByteSize, local_staging_memory, cairn::ByteSize::MiB(64),
+ABSL_FLAG(int, local_connections_max, 128, "Connections on it.");
+ABSL_FLAG(cairn::ByteSize, local_staging_memory, cairn::ByteSize::MiB(16),
           "Memory that writers of this host fill before the node takes it in.");
 ABSL_FLAG(int, local_return_ms, 5'000,
           "A client of this host that does not give back memory for so long is cut.");

@@ -81,6 +81,13 @@ int MemorySegment::OpenForReading() const {
   return open(absl::StrCat("/proc/self/fd/", fd_).c_str(), O_RDONLY | O_CLOEXEC);
 }
 
+void MemorySegment::FreePages() const {
+  const auto punch = [](int file, off_t size) {
+    return fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, size);
+  };
+  CAIRN_CHECK(RetryInterrupted(punch, fd_, static_cast<off_t>(bytes_.size())) == 0);
+}
+
 MemorySegment::~MemorySegment() {
   if (!bytes_.empty()) CAIRN_CHECK(munmap(bytes_.data(), bytes_.size()) == 0);
   close(fd_);

@@ -37,6 +37,9 @@ class MemorySegment {
   // A descriptor of its own that is open for reading only; the caller closes it. -1 when the kernel
   // refuses (no descriptors left, no /proc).
   int OpenForReading() const;
+  // Gives all pages back to the machine, though others map them: they find zeros from then on.
+  // REQUIRES: others may write it.
+  void FreePages() const;
   absl::Span<uint8_t> bytes() const { return bytes_; }
 
  private:

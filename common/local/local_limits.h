@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/time/time.h"
+
 namespace cairn {
 
 // One packet, either way: fits into a socket's buffer of the kernel's default size.
@@ -19,6 +21,8 @@ static_assert(kLocalDigestsPerAnswerMax * 8 + kLocalKeysPerReadMax * 64 < kLocal
 inline constexpr size_t kLocalSharesMax = 1024;
 // Staging memory of one connection.
 inline constexpr uint64_t kLocalStagingBytesMax = uint64_t{64} << 20;
+// Unused for so long, the node takes it back; a client asks anew before that.
+inline constexpr absl::Duration kLocalStagingIdle = absl::Seconds(2);
 inline constexpr size_t kLocalPiecesPerPutMax = 1024;
 inline constexpr size_t kLocalTicketBytes = 16;
 

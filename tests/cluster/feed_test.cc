@@ -44,7 +44,8 @@ TEST_F(FeedTest, AWatcherThatStopsReadingIsNotCutAndTheOthersDoNotNotice) {
 }
 
 TEST_F(FeedTest, AWatcherWhoseMessagesDoNotLeaveIsCutThoughItsQueueHasRoom) {
-  ASSERT_NO_FATAL_FAILURE(Start({"--feed-queue-records=32768", "--feed-stall-ms=300"}));
+  ASSERT_NO_FATAL_FAILURE(
+      Start({"--feed-queue-records=32768", "--feed-stall-ms=300", "--local-socket="}));
   MirrorReader other(**client_);
   StuckWatcher stuck(node().address());
   ASSERT_FALSE(HasFailure());

@@ -46,6 +46,7 @@ class Connection {
     parts.rates = &rates_;
     parts.staging = &staging_;
     parts.counters = &counters_;
+    parts.time = &store_.time;
     parts.draining = &draining_;
     Caller caller{.id = "worker", .tenant = "t", .roles = {Role::kWorker}};
     session_ = std::make_unique<LocalSession>(parts, std::move(caller), kBorrower);

@@ -332,7 +332,8 @@ absl::StatusOr<LocalLink::Staging> LocalLink::TakeStaging(uint64_t bytes) {
   {
     absl::MutexLock lock(&mutex_);
     if (staging_taken_) return None("another writer has the staging memory");
-    if (!socket_ || staging_connection_ != connection_) staging_ = nullptr;
+    const bool idle = clock_->SteadyNow() - staging_used_ > kLocalStagingIdle / 2;
+    if (!socket_ || staging_connection_ != connection_ || idle) staging_ = nullptr;
   }
   if (staging_ == nullptr || staging_->bytes.size() < bytes) {
     staging_ = nullptr;
@@ -358,6 +359,7 @@ absl::StatusOr<LocalLink::Staging> LocalLink::TakeStaging(uint64_t bytes) {
     staging_ = std::make_unique<StagingMemory>(absl::MakeSpan(static_cast<uint8_t*>(mapped), size));
     staging_connection_ = connection_;
   }
+  staging_used_ = clock_->SteadyNow();
   absl::MutexLock lock(&mutex_);
   staging_taken_ = true;
   return Staging(this, staging_->bytes);
@@ -372,7 +374,12 @@ absl::StatusOr<v1::LocalLanded> LocalLink::Put(const v1::LocalPut& put) {
   *request.mutable_put() = put;
   v1::LocalAnswer answer;
   std::vector<Descriptor> descriptors;
-  if (absl::Status status = Exchange(request, &answer, &descriptors); !status.ok()) return status;
+  if (absl::Status status = Exchange(request, &answer, &descriptors); !status.ok()) {
+    // The node has taken the staging memory back.
+    if (absl::IsFailedPrecondition(status)) staging_connection_.clear();
+    return status;
+  }
+  staging_used_ = clock_->SteadyNow();
   if (!answer.has_landed()) {
     Drop();
     return None("another answer than was asked for");

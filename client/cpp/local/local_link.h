@@ -138,6 +138,7 @@ class LocalLink {
   std::vector<std::weak_ptr<const MappedSegment>> stale_;  // Of connections that are over.
   std::unique_ptr<StagingMemory> staging_;
   std::string staging_connection_;  // Whose it is.
+  absl::Time staging_used_;
   absl::Time retry_at_ = absl::InfinitePast();
   absl::Duration backoff_ = absl::ZeroDuration();
 

@@ -21,7 +21,9 @@ std::optional<absl::Span<const uint8_t>> MapForReading(const Descriptor& file, u
     errno = EINVAL;
     return std::nullopt;
   }
-  void* mapping = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.get(), /*offset=*/0);
+  // All pages at once: reads are to find them there.
+  void* mapping =
+      mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, file.get(), /*offset=*/0);
   if (mapping == MAP_FAILED) return std::nullopt;
   return absl::Span<const uint8_t>(static_cast<const uint8_t*>(mapping), bytes);
 }

@@ -12,7 +12,7 @@ namespace cairn {
 namespace {
 
 constexpr uint64_t kStagingBytesMin = uint64_t{1} << 20;
-constexpr uint64_t kStagingBytesWanted = uint64_t{16} << 20;
+constexpr uint64_t kStagingBytesWanted = uint64_t{4} << 20;
 // Of one request: it, and its answer, fit into a packet with the digests.
 constexpr size_t kItemsPerPutMax = 4096;
 constexpr int kPiecesPerPutMax = 512;

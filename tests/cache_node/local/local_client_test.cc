@@ -146,6 +146,18 @@ TEST_F(LocalClientTest, APutGoesThroughStagingMemory) {
   EXPECT_TRUE(Becomes("cairn_local_staging_bytes", 0));
 }
 
+TEST_F(LocalClientTest, StagingMemoryThatIsNotUsedGoesAndComesBackWithTheNextPut) {
+  ASSERT_EQ(testing::PutPrompt(**client_, *name_space_, Prompt(2, 1)->prompt())->blocks_written,
+            1u);
+  EXPECT_GT(Metric("cairn_local_staging_bytes"), 0);
+  EXPECT_TRUE(Becomes("cairn_local_staging_bytes", 0));
+  EXPECT_EQ(Metric("cairn_local_connections"), 1);
+  ASSERT_EQ(testing::PutPrompt(**client_, *name_space_, Prompt(3, 1)->prompt())->blocks_written,
+            1u);
+  EXPECT_EQ((*client_)->local_stats().bytes_staged, 2 * name_space_->block_bytes());
+  EXPECT_EQ((*client_)->local_stats().fallbacks, 0u);
+}
+
 TEST_F(LocalClientTest, DeletedUnderItsReaderABlockIsAMissAndItsBytesAreStillThere) {
   const InPlaceBlocks blocks = ReadInPlace(*prompt_);
   ASSERT_TRUE(blocks.Unchanged(3));
