@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "client/cpp/retry_policy.h"
 #include "client/ctl/command.h"
 #include "client/ctl/inputs.h"
 #include "client/ctl/usage_error.h"
@@ -22,9 +23,10 @@ constexpr int kExitUsage = 2;
 constexpr absl::string_view kAddressValue = "HOST:PORT";
 
 std::vector<Command> AllCommands() {
-  return {DescribeCommand(), RegisterCommand(), LookupCommand(), PutCommand(),
-          GetCommand(),      ClearCommand(),    PinCommand(),    RetireCommand(),
-          PurgeCommand(),    KeysCommand(),     ReplayCommand(),   ReplayDecisionsCommand()};
+  return {
+      DescribeCommand(), RegisterCommand(), LookupCommand(),         PutCommand(),   GetCommand(),
+      ClearCommand(),    PinCommand(),      RetireCommand(),         PurgeCommand(), KeysCommand(),
+      RouteCommand(),    ReplayCommand(),   ReplayDecisionsCommand()};
 }
 
 std::string Usage() {
@@ -76,7 +78,7 @@ std::string NoAnswerAdvice(bool asks_router, bool tls) {
   return absl::StrCat(
       asks_router
           ? "Is a router listening there? `cairn-router --insecure --nodes=HOST:PORT` starts one "
-            "on loopback; --router says where else to look, --node does without one."
+            "on loopback; --router says where else to look."
           : "Is a node listening there? `cairn-node --insecure --node-id=NAME` starts one on "
             "loopback; --node says where else to look.",
       tls ? "\nWith --tls-ca it must serve TLS, with a certificate of that CA for this host or for "
@@ -90,8 +92,7 @@ std::string Advice(const absl::Status& status, bool asks_router, bool tls) {
     case absl::StatusCode::kUnavailable:
       return NoAnswerAdvice(asks_router, tls);
     case absl::StatusCode::kUnimplemented:
-      return asks_router ? "What listens there is no router; --router says where it is, --node "
-                           "asks a node without one."
+      return asks_router ? "What listens there is no router (a node?); --router says where it is."
                          : "What listens there is no cache node (a router?); --node says where "
                            "the node is.";
     case absl::StatusCode::kFailedPrecondition:
@@ -117,10 +118,17 @@ std::string Advice(const absl::Status& status, bool asks_router, bool tls) {
 int Fail(absl::string_view what, const CommandLine& line, const absl::Status& status,
          std::ostream* err) {
   *err << what << ": " << TextOf(status) << "\n";
-  const bool asks_router = line.Knows("router") && !line.Given("node");
+  // A router says itself what a request asked in vain; registering is a node's.
+  const bool router_only = line.Knows("router") && !line.Knows("node");
+  if (LeavesNobody(status) || (router_only && absl::IsFailedPrecondition(status))) {
+    return kExitFailure;
+  }
+  const bool asks_router = router_only || (line.Knows("router") && !line.Given("node"));
   const bool tls = line.Knows("tls-ca") && line.Given("tls-ca");
   const std::string advice = Advice(status, asks_router, tls);
   if (!advice.empty()) *err << advice << "\n";
+  const bool nobody = absl::IsUnavailable(status) || absl::IsUnimplemented(status);
+  if (nobody && asks_router && !router_only) *err << "--node asks a node without a router.\n";
   return kExitFailure;
 }
 
@@ -152,8 +160,9 @@ std::vector<FlagSpec> WithCommonFlags(std::vector<FlagSpec> flags, bool asks_nod
   if (asks_node) {
     flags.push_back({"node", "HOST:PORT", "127.0.0.1:7070", "the cache node to ask"});
   }
-  const bool asks = std::any_of(flags.begin(), flags.end(),
-                                [](const FlagSpec& flag) { return flag.name == "node"; });
+  const bool asks = std::any_of(flags.begin(), flags.end(), [](const FlagSpec& flag) {
+    return flag.name == "node" || flag.name == "router";
+  });
   if (asks) {
     for (const FlagSpec& flag : SecurityFlags()) flags.push_back(flag);
   }

@@ -41,6 +41,7 @@ Command RetireCommand();
 Command PurgeCommand();
 Command PinCommand();
 Command KeysCommand();
+Command RouteCommand();
 Command ReplayCommand();
 Command ReplayDecisionsCommand();
 

@@ -1,9 +1,11 @@
 // cairnctl describe: what a node is and holds.
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "client/ctl/command.h"
 #include "client/ctl/inputs.h"
 #include "common/base/hex.h"
+#include "common/rpc/labels.h"
 
 namespace cairn::ctl {
 namespace {
@@ -13,11 +15,17 @@ using Json = nlohmann::ordered_json;
 Json NodeOf(const v1::NodeInfo& node) {
   Json tiers = Json::array();
   for (const int tier : node.tiers()) tiers.push_back(v1::Tier_Name(static_cast<v1::Tier>(tier)));
+  Json labels = Json::array();
+  for (const v1::Label& label : node.labels()) {
+    labels.push_back(LabelText({label.key(), label.value()}));
+  }
   return {{"node_id", node.node_id()},
           {"incarnation_hex", ToHex(node.incarnation())},
           {"contract_version", node.contract_version()},
           {"addresses", std::vector<std::string>(node.addresses().begin(), node.addresses().end())},
           {"worker_address", node.worker_address()},
+          {"worker_kv_tokens", node.worker_kv_tokens()},
+          {"labels", std::move(labels)},
           {"drain_state", v1::DrainState_Name(node.drain_state())},
           {"tiers", tiers},
           {"shards", node.shards()}};
