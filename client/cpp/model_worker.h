@@ -6,8 +6,9 @@
 // to the next replica of the router's list; when no router answers, the known replicas are that
 // list, at once for requests that come within kRouterGoneFor of that. When none is left, everything
 // is computed and nothing stored. Whatever else goes wrong is a miss. Blocks that another writer
-// has in progress are waited for within a bound, and then taken as hits or computed here; where that
-// writer goes, one of those who wait takes over, and the others wait for it. Only bytes whose digests were checked against their keys are used.
+// has in progress are waited for within a bound, and then taken as hits or computed here; where
+// that writer goes, one of those who wait takes over, and the others wait for it. Only bytes whose
+// digests were checked against their keys are used.
 //
 // A prompt may begin with a region of the tenant `public`, which all tenants share: then the
 // request comes with the same tokens in the caller's own scope too. Where the public region is not
