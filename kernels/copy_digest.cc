@@ -51,10 +51,11 @@ void FinishStreaming() {}
 
 }  // namespace
 
-uint64_t CopyAndHash(void* to, const void* from, uint64_t bytes, uint64_t seed) {
+uint64_t CopyAndHash(void* to, const void* from, uint64_t bytes, uint64_t seed,
+                     uint64_t stream_bytes_min) {
   std::byte* out = static_cast<std::byte*>(to);
   const std::byte* in = static_cast<const std::byte*>(from);
-  if (bytes < kStreamBytesMin) {
+  if (bytes < stream_bytes_min) {
     if (bytes > 0) std::memcpy(out, in, bytes);
     return ByteHash64(in, bytes, seed);
   }

@@ -5,11 +5,12 @@
 
 namespace cairn::kernels {
 
-// Copies `bytes` from `from` to `to` (which do not overlap) and returns ByteHash64 of them with
-// `seed`. Runs of kStreamBytesMin and more are written past the caches: for blocks that go to a
-// pool or out of it, not for bytes that the caller reads next. Thread-safe.
-uint64_t CopyAndHash(void* to, const void* from, uint64_t bytes, uint64_t seed);
-
 inline constexpr uint64_t kStreamBytesMin = 256 << 10;
+
+// Copies `bytes` from `from` to `to` (which do not overlap) and returns ByteHash64 of them with
+// `seed`. Runs of `stream_bytes_min` and more are written past the caches, and read ahead: for
+// blocks that go to a pool or out of it, not for bytes that the caller reads next. Thread-safe.
+uint64_t CopyAndHash(void* to, const void* from, uint64_t bytes, uint64_t seed,
+                     uint64_t stream_bytes_min = kStreamBytesMin);
 
 }  // namespace cairn::kernels

@@ -9,6 +9,9 @@
 namespace cairn {
 namespace {
 
+// Segments of one block lie one after the other, and a block is more than caches keep.
+constexpr uint64_t kStreamSegmentBytesMin = 16 << 10;
+
 bool Fits(const LocalLink::Place& place, const PayloadMap& map) {
   return place.segment != nullptr && place.segment->slot_bytes() >= map.block_bytes() &&
          place.digests.size() == map.segment_count();
@@ -25,8 +28,9 @@ bool CopyBlock(const LocalLink::Place& from, const PayloadMap& map, const BlockK
     }
     const absl::Span<uint8_t> to = place(block, id);
     // One pass: what is hashed is what is copied.
-    const uint64_t digest = kernels::CopyAndHash(
-        to.data(), slot.data() + map.SegmentOffset(segment), to.size(), SegmentDigestSeed(key, id));
+    const uint64_t digest =
+        kernels::CopyAndHash(to.data(), slot.data() + map.SegmentOffset(segment), to.size(),
+                             SegmentDigestSeed(key, id), kStreamSegmentBytesMin);
     if (digest != from.digests[segment]) return false;
   }
   return from.segment->Generation(from.slot) == from.generation;
