@@ -33,6 +33,14 @@ class FinishGate {
     return TakeStatus();
   }
 
+  // True, once: the stream ends, and the caller is to end it, as nobody else starts anything.
+  // False: it ends already, or somebody is inside.
+  bool EndAlone() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    if (ended_ || starting_ > 0) return false;
+    return ended_ = taken_ = true;
+  }
+
   // The first status counts.
   std::optional<absl::Status> End(absl::Status status) ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);

@@ -43,6 +43,19 @@ void InFlightBytes::Acquire(std::shared_ptr<Stream> stream, uint64_t bytes) {
   for (const auto& one : admitted) one->OnAdmitted();
 }
 
+bool InFlightBytes::TryAcquire(std::shared_ptr<Stream> stream, uint64_t bytes) {
+  CAIRN_CHECK(bytes > 0 && bytes <= options_.bytes_max);
+  absl::MutexLock lock(&mutex_);
+  const Stream* const key = stream.get();
+  CAIRN_CHECK(!entries_.contains(key));
+  if (!waiting_.empty() || counts_.bytes + bytes > options_.bytes_max) return false;
+  holding_.push_back(
+      {.stream = std::move(stream), .bytes = bytes, .since = clock_->SteadyNow(), .holds = true});
+  entries_[key] = std::prev(holding_.end());
+  counts_.bytes += bytes;
+  return true;
+}
+
 bool InFlightBytes::Leave(const Stream* stream) {
   std::vector<std::shared_ptr<Stream>> admitted;
   {

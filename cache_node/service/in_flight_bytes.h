@@ -64,6 +64,9 @@ class InFlightBytes {
   // Asks for `bytes`, of which the budget must be able to hold one. A stream waits or holds once at
   // a time. Shared, because a call to the stream may be under way when its RPC ends.
   void Acquire(std::shared_ptr<Stream> stream, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The same, only if they are there now and nobody waits for them: it never waits, and hears of no
+  // answer. False: it does not hold them.
+  bool TryAcquire(std::shared_ptr<Stream> stream, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // True: it was waiting, does not any more, and hears nothing. False: it has or gets its answer.
   bool Leave(const Stream* stream) ABSL_LOCKS_EXCLUDED(mutex_);
   // Gives back what was admitted. REQUIRES: it holds.

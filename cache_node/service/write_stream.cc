@@ -1,5 +1,6 @@
 #include "cache_node/service/write_stream.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/check.h"
@@ -9,6 +10,14 @@
 #include "common/wire/message_codec.h"
 
 namespace cairn::node {
+namespace {
+
+absl::Status ClientGone() { return absl::CancelledError("the client is gone"); }
+
+}  // namespace
+
+void WriteStream::ReadAhead::OnAdmitted() { CAIRN_CHECK(false); }
+void WriteStream::ReadAhead::OnRefused(absl::Status) { CAIRN_CHECK(false); }
 
 grpc::ServerGenericBidiReactor* WriteStream::Start(const Parts& parts,
                                                    std::unique_ptr<StreamRights> rights,
@@ -27,10 +36,19 @@ WriteStream::WriteStream(const Parts& parts, std::unique_ptr<StreamRights> right
       writer_(parts.store, rights_->caller()->tenant, writer),
       call_(std::move(call)) {}
 
+const InFlightBytes::Stream* WriteStream::HolderOf(Place place) const {
+  return place == 0 ? static_cast<const InFlightBytes::Stream*>(this) : &read_ahead_;
+}
+
 void WriteStream::AskForNext() {
   const std::shared_ptr<WriteStream> self = shared_from_this();
   // It ended when it was told that it stalled while its answer was on its way.
   if (!gate_.Enter()) return;
+  {
+    absl::MutexLock lock(&mutex_);
+    CAIRN_CHECK(!reading_.has_value() && received_.empty());
+    reading_ = 0;
+  }
   parts_.in_flight->Acquire(self, kMessageBytesMax);
   const std::optional<absl::Status> ended = gate_.Leave();
   if (ended.has_value()) parts_.in_flight->Leave(this);
@@ -41,12 +59,44 @@ void WriteStream::AskForNext() {
   OnRightsChanged();
 }
 
+void WriteStream::TryReadAhead() {
+  const std::shared_ptr<WriteStream> self = shared_from_this();
+  if (!gate_.Enter()) return;
+  std::optional<Place> place;
+  bool waits = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (Place one = 0; one < kPlaces && !reading_.has_value() && !no_more_; ++one) {
+      const bool taken = landing_place_ == one ||
+                         std::find(received_.begin(), received_.end(), one) != received_.end();
+      if (!taken) place = one;
+    }
+    if (place.has_value()) reading_ = place;
+  }
+  if (place.has_value()) {
+    std::shared_ptr<InFlightBytes::Stream> holder = self;
+    if (*place != 0) holder = std::shared_ptr<InFlightBytes::Stream>(self, &read_ahead_);
+    if (parts_.in_flight->TryAcquire(std::move(holder), kMessageBytesMax)) {
+      ReadInto(*place);
+    } else {
+      // Whoever answered meanwhile took the read for one under way.
+      absl::MutexLock lock(&mutex_);
+      reading_.reset();
+      waits = IsIdle();
+    }
+  }
+  FinishIf(gate_.Leave());
+  if (waits) AskForNext();
+}
+
+void WriteStream::ReadInto(Place place) { StartRead(&requests_[place]); }
+
 void WriteStream::OnAdmitted() {
   if (!gate_.Enter()) {
     parts_.in_flight->Release(this);
     return;
   }
-  StartRead(&request_);
+  ReadInto(0);
   FinishIf(gate_.Leave());
 }
 
@@ -67,14 +117,66 @@ void WriteStream::OnRightsChanged() {
 }
 
 void WriteStream::OnReadDone(bool ok) {
-  // Without a message the client has sent all, or is gone.
-  absl::Status status = ok                  ? Land()
-                        : cancelled_.load() ? absl::CancelledError("the client is gone")
-                                            : absl::OkStatus();
-  request_.Clear();
-  parts_.in_flight->Release(this);
-  if (!ok || !status.ok()) {
-    End(std::move(status));
+  Place place = 0;
+  bool lands = ok;
+  bool over = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    CAIRN_CHECK(reading_.has_value());
+    place = *std::exchange(reading_, std::nullopt);
+    no_more_ = !ok;
+    lands = ok && !dropped_;
+    if (lands) received_.push_back(place);
+    over = IsOver();
+  }
+  if (!lands) {
+    requests_[place].Clear();
+    parts_.in_flight->Release(HolderOf(place));
+  }
+  if (lands) {
+    TryReadAhead();
+    LandNext();
+  } else if (cancelled_.load()) {
+    End(ClientGone());
+  } else if (over) {
+    End(absl::OkStatus());
+  }
+}
+
+bool WriteStream::IsOver() const { return no_more_ && !landing_ && received_.empty(); }
+
+bool WriteStream::IsIdle() const {
+  return !no_more_ && !landing_ && received_.empty() && !reading_.has_value();
+}
+
+void WriteStream::LandNext() {
+  Place place = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (landing_ || received_.empty()) return;
+    landing_ = true;
+    place = received_.front();
+    landing_place_ = place;
+    received_.erase(received_.begin());
+  }
+  absl::Status status = Land(requests_[place]);
+  requests_[place].Clear();
+  parts_.in_flight->Release(HolderOf(place));
+  if (!status.ok()) return End(std::move(status));
+  Answer();
+}
+
+void WriteStream::Answer() {
+  bool last = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    landing_place_.reset();
+    last = no_more_ && received_.empty() && !cancelled_.load();
+  }
+  if (last && gate_.EndAlone()) {
+    // One packet, and one wake-up of the client, less.
+    call_.End(absl::StatusCode::kOk);
+    StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
     return;
   }
   if (!gate_.Enter()) return;
@@ -82,9 +184,9 @@ void WriteStream::OnReadDone(bool ok) {
   FinishIf(gate_.Leave());
 }
 
-absl::Status WriteStream::Land() {
+absl::Status WriteStream::Land(const grpc::ByteBuffer& message) {
   if (absl::Status rights = rights_->Check(); !rights.ok()) return rights;
-  const absl::StatusOr<ReceivedFrame> frame = DecodeFrame(FrameKind::kWriteRequest, request_);
+  const absl::StatusOr<ReceivedFrame> frame = DecodeFrame(FrameKind::kWriteRequest, message);
   if (!frame.ok()) return frame.status();
   const uint64_t landed_before = writer_.bytes_landed();
   const absl::StatusOr<v1::WriteResponse> response = writer_.Land(*frame);
@@ -95,17 +197,43 @@ absl::Status WriteStream::Land() {
 }
 
 void WriteStream::OnWriteDone(bool ok) {
-  if (ok) {
+  bool waits = false;
+  bool over = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    landing_ = false;
+    over = IsOver();
+    waits = IsIdle();
+  }
+  if (!ok) {
+    End(ClientGone());
+  } else if (over) {
+    End(absl::OkStatus());
+  } else if (waits) {
     AskForNext();
   } else {
-    End(absl::CancelledError("the client is gone"));
+    TryReadAhead();
+    LandNext();
   }
 }
 
 void WriteStream::OnCancel() {
   cancelled_.store(true);
   // When it does not wait, a read or write is under way, which fails by itself.
-  if (parts_.in_flight->Leave(this)) End(absl::CancelledError("the client is gone"));
+  if (parts_.in_flight->Leave(this)) End(ClientGone());
+}
+
+void WriteStream::DropReceived() {
+  absl::InlinedVector<Place, kPlaces> received;
+  {
+    absl::MutexLock lock(&mutex_);
+    dropped_ = true;
+    received.swap(received_);
+  }
+  for (const Place place : received) {
+    requests_[place].Clear();
+    parts_.in_flight->Release(HolderOf(place));
+  }
 }
 
 void WriteStream::OnDone() {
@@ -113,7 +241,10 @@ void WriteStream::OnDone() {
   const std::shared_ptr<WriteStream> self = std::move(self_);
 }
 
-void WriteStream::End(absl::Status status) { FinishIf(gate_.End(std::move(status))); }
+void WriteStream::End(absl::Status status) {
+  DropReceived();
+  FinishIf(gate_.End(std::move(status)));
+}
 
 void WriteStream::FinishIf(std::optional<absl::Status> status) {
   if (!status.has_value()) return;

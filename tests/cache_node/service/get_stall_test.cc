@@ -57,6 +57,38 @@ TEST_F(GetStallTest, ReaderThatTakesNothingLosesItsSlotAndPins) {
   EXPECT_EQ(stuck->Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
+// Long before anybody would call it stalled.
+TEST_F(GetStallTest, CancelAndDeadlineFreePinsAndSlotAtOnce) {
+  StartNodeOfOneGet(absl::Hours(1));
+  const TestPrompt large = MakePrompt(1, kLargeBlocks);
+  Put(large);
+  for (const bool cancels : {true, false}) {
+    const std::unique_ptr<v1::CacheNode::Stub> own_channel = NewStub();
+    const auto context = Context();
+    if (!cancels) context->set_deadline(absl::ToChronoTime(absl::Now() + absl::Milliseconds(300)));
+    const Reader stuck = own_channel->Get(context.get(), GetRequestOf(large));
+    stuck->WaitForInitialMetadata();
+    if (cancels) {
+      EXPECT_GT(Describe().pins(), 0u);
+      context->TryCancel();
+    }
+    const absl::Time deadline = absl::Now() + absl::Seconds(20);
+    while (Describe().pins() > 0 && absl::Now() < deadline) std::this_thread::yield();
+    EXPECT_EQ(Describe().pins(), 0u);
+    v1::GetResponse frame;
+    while (stuck->Read(&frame)) {
+    }
+    EXPECT_EQ(stuck->Finish().error_code(),
+              cancels ? grpc::StatusCode::CANCELLED : grpc::StatusCode::DEADLINE_EXCEEDED);
+    grpc::Status next;
+    std::vector<v1::GetResponse> frames;
+    do {  // Its slot is free when gRPC is done with the call.
+      next = Get(GetRequestOf(large), &frames);
+    } while (next.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED && absl::Now() < deadline);
+    EXPECT_TRUE(next.ok()) << next.error_message();
+  }
+}
+
 TEST_F(GetStallTest, ReaderThatIsBehindAndReadsOnGetsAll) {
   StartNodeOfOneGet(absl::Minutes(5));
   const TestPrompt large = MakePrompt(1, kLargeBlocks);

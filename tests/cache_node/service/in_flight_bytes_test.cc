@@ -129,6 +129,24 @@ TEST_F(InFlightBytesTest, LetsASlowOneBeWhenNobodyWaits) {
   in_flight_.Release(first.get());
 }
 
+TEST_F(InFlightBytesTest, WhoTriesNeverWaitsAndNeverOvertakes) {
+  const auto first = Ask(60);
+  const auto tries = std::make_shared<Listener>();
+  EXPECT_FALSE(in_flight_.TryAcquire(tries, 41));
+  ASSERT_TRUE(in_flight_.TryAcquire(tries, 30));
+  EXPECT_EQ(in_flight_.counts().bytes, 90u);
+  const auto waits = Ask(20);
+  const auto later = std::make_shared<Listener>();
+  EXPECT_FALSE(in_flight_.TryAcquire(later, 10)) << "there is room, but somebody waits for more";
+  Pass(absl::Seconds(2));
+  EXPECT_EQ(tries->heard, "S") << "it holds as others do";
+  in_flight_.Release(tries.get());
+  EXPECT_EQ(waits->heard, "A");
+  EXPECT_EQ(later->heard, "");
+  in_flight_.Release(first.get());
+  in_flight_.Release(waits.get());
+}
+
 TEST_F(InFlightBytesTest, WhoLeftHearsNothing) {
   const auto first = Ask(100);
   const auto second = Ask(1);

@@ -1,5 +1,5 @@
-// Method: a node whose budget holds one message, so that one stream that holds it shows what
-// happens to the others.
+// Method: a node whose budget holds one message (or a few), so that one stream that holds it shows
+// what happens to the others.
 #include "cache_node/service/write_stream.h"
 
 #include <gmock/gmock.h>
@@ -36,6 +36,31 @@ class WriteStreamTest : public NodeFixture {
   }
   void AwaitInFlight(uint64_t bytes) {
     while (Describe().load().in_flight_bytes() != bytes) std::this_thread::yield();
+  }
+
+  // The frame's segments, a quarter at a time.
+  std::vector<v1::WriteRequest> RangesOf(const v1::WriteRequest& frame) const {
+    std::vector<v1::WriteRequest> ranges;
+    size_t at = 0;
+    for (const v1::Piece& run : frame.pieces()) {
+      const uint32_t bytes = run.length() / static_cast<uint32_t>(run.digests_size());
+      for (int segment = 0; segment < run.digests_size(); ++segment) {
+        for (uint32_t offset = 0; offset < bytes; offset += bytes / 4) {
+          v1::WriteRequest& range = ranges.emplace_back();
+          range.set_token(frame.token());
+          v1::Piece* const piece = range.add_pieces();
+          *piece = run;
+          piece->set_layer(run.layer() + static_cast<uint32_t>(segment));
+          piece->set_offset(offset);
+          piece->set_length(bytes / 4);
+          piece->clear_digests();
+          piece->add_digests(run.digests(segment));
+          range.set_payload(frame.payload().substr(at, bytes / 4));
+          at += bytes / 4;
+        }
+      }
+    }
+    return ranges;
   }
 
   static void ExpectRefused(const grpc::Status& status) {
@@ -191,6 +216,28 @@ TEST_F(WriteStreamTest, PayloadWaitsInTheClientUntilItIsAdmitted) {
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_THAT(node_->metrics().Text(),
               ::testing::HasSubstr("cairn_node_write_bytes_total 16384\n"));
+}
+
+// Ranges of one segment land only in their order, and each is answered in its turn.
+TEST_F(WriteStreamTest, FramesThatAreReadAheadLandInOrder) {
+  for (const uint64_t messages : {1u, 2u, 64u}) {
+    NodeConfig config = SmallConfig();
+    config.in_flight_bytes = ByteSize(messages * kMessageBytesMax);
+    StartNode(config);
+    const TestPrompt prompt = MakePrompt(1, 1);
+    const std::string token = Reserve(prompt);
+    const std::vector<v1::WriteRequest> frames = RangesOf(FrameOf(token, prompt, 0));
+    std::vector<v1::WriteResponse> responses;
+    ASSERT_TRUE(WriteFrames(frames, &responses).ok());
+    ASSERT_EQ(responses.size(), frames.size());
+    for (const v1::WriteResponse& response : responses) {
+      EXPECT_EQ(response.errors_size(), 0) << response.ShortDebugString();
+    }
+    v1::CommitResponse committed;
+    ASSERT_TRUE(stub_->Commit(Context().get(), CommitRequestOf(token, prompt), &committed).ok());
+    EXPECT_TRUE(committed.complete());
+    EXPECT_EQ(Describe().load().in_flight_bytes(), 0u);
+  }
 }
 
 TEST_F(WriteStreamTest, WriterThatGoesLeavesItsSegmentsToAnother) {
