@@ -44,7 +44,8 @@ bool TakeOption(const std::vector<std::string>& words, size_t* at, SuiteOptions*
   };
   for (const Text& text : {Text{"--dir", &options->dir}, Text{"--trace", &options->trace},
                            Text{"--traces", &options->traces}, Text{"--source", &options->source},
-                           Text{"--policy", &options->policy}}) {
+                           Text{"--policy", &options->policy}, Text{"--only", &options->only},
+                           Text{"--model", &options->model}}) {
     if (std::optional<std::string> value = ValueOf(text.flag, words, at)) {
       *text.value = *std::move(value);
       return true;
@@ -56,7 +57,8 @@ bool TakeOption(const std::vector<std::string>& words, size_t* at, SuiteOptions*
   };
   for (const Count& count :
        {Count{"--capacity", &options->capacity}, Count{"--nodes", &options->nodes},
-        Count{"--routers", &options->routers}, Count{"--seeds", &options->seeds}}) {
+        Count{"--routers", &options->routers}, Count{"--seeds", &options->seeds},
+        Count{"--kv-tokens", &options->kv_tokens}}) {
     if (std::optional<std::string> value = ValueOf(count.flag, words, at)) {
       return absl::SimpleAtoi(*value, count.value) && *count.value > 0;
     }
@@ -66,8 +68,13 @@ bool TakeOption(const std::vector<std::string>& words, size_t* at, SuiteOptions*
     double* value;
     double max;
   };
-  for (const Real& real : {Real{"--stale-seconds", &options->stale_seconds, 1e6},
-                           Real{"--lose-batches", &options->lose_batches, 1}}) {
+  for (const Real& real :
+       {Real{"--stale-seconds", &options->stale_seconds, 1e6},
+        Real{"--lose-batches", &options->lose_batches, 1}, Real{"--load", &options->load, 10},
+        Real{"--slow-share", &options->slow_share, 1},
+        Real{"--slow-speed", &options->slow_speed, 1},
+        Real{"--slo-ttft-seconds", &options->slo_ttft_seconds, 1e6},
+        Real{"--slo-tpot-ms", &options->slo_tpot_ms, 1e6}}) {
     if (std::optional<std::string> value = ValueOf(real.flag, words, at)) {
       return absl::SimpleAtod(*value, real.value) && *real.value >= 0 && *real.value <= real.max;
     }
@@ -104,12 +111,17 @@ int Usage(const std::string& error) {
   std::fprintf(stderr,
                "cairn-bench: %s\n"
                "usage: cairn-bench SUITE [--json [FILE]] [--dir DIR]\n"
+               "       cairn-bench datapath [--only FAMILY]\n"
                "       cairn-bench eviction --trace FILE --capacity BLOCKS [--policy NAME] "
                "[--partial] [--source NAME]\n"
                "       cairn-bench eviction --grid --traces DIR [--policy NAME]\n"
                "       cairn-bench routing --trace FILE --capacity BLOCKS [--nodes N] "
                "[--policy NAME] [--stale-seconds S] [--lose-batches SHARE] [--routers N] "
                "[--seeds N] [--partial] [--source NAME]\n"
+               "       cairn-bench routing --model decode --trace FILE --capacity BLOCKS "
+               "[--nodes N] [--policy NAME] [--load SHARE] [--slow-share SHARE] "
+               "[--slow-speed FACTOR] [--kv-tokens N] [--slo-ttft-seconds S] [--slo-tpot-ms MS]\n"
+               "       (--policy all: each listed one, beside the default)\n"
                "suites:\n",
                error.c_str());
   for (const Suite& suite : AllSuites()) {

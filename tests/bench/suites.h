@@ -26,6 +26,15 @@ struct SuiteOptions {
   uint32_t seeds = 9;
   double stale_seconds = 0;
   double lose_batches = 0;
+  // Of the routing model with answers (routing/decode_model.h).
+  std::string model;
+  uint32_t kv_tokens = 400'000;
+  double load = 0.5;
+  double slow_share = 0.5;
+  double slow_speed = 0.5;
+  double slo_ttft_seconds = 5;
+  double slo_tpot_ms = 100;
+  std::string only;  // Of datapath one family of figures, of hit one transport; empty: all.
   bool partial = false;
   bool grid = false;
 };
@@ -41,10 +50,12 @@ struct Suite {
 absl::Span<const Suite> AllSuites();
 
 absl::Status RunCopyDigestSuite(const SuiteOptions& options, JsonReport* report);
+absl::Status RunDatapathSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunDecodeSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunEvictionSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunFloodSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunHashSuite(const SuiteOptions& options, JsonReport* report);
+absl::Status RunHitSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunIndexSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunPressureSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunQuantizationSuite(const SuiteOptions& options, JsonReport* report);

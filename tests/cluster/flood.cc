@@ -28,6 +28,7 @@ constexpr absl::Duration kConnectTimeout = absl::Seconds(60);
 constexpr absl::Duration kEndTimeout = absl::Seconds(60);
 constexpr absl::Duration kSampleInterval = absl::Milliseconds(5);
 constexpr absl::Duration kLookupInterval = absl::Milliseconds(5);
+constexpr absl::Duration kHealthInterval = absl::Milliseconds(100);
 constexpr size_t kIdleLookups = 100;
 constexpr absl::Duration kLookupTimeout = absl::Seconds(5);
 constexpr uint64_t kMebi = uint64_t{1} << 20;
@@ -66,6 +67,33 @@ class RssSampler {
   absl::Notification stop_;
   uint64_t max_bytes_ = 0;
   uint64_t samples_ = 0;
+  std::thread thread_;
+};
+
+// Asks the node's health again and again until it is stopped, each time over a new connection.
+class HealthProbe {
+ public:
+  explicit HealthProbe(const ServerProcess& node) : thread_([this, &node] { Run(node); }) {}
+
+  void Stop() {
+    stop_.Notify();
+    thread_.join();
+  }
+  // REQUIRES of both: stopped.
+  uint64_t asked() const { return asked_; }
+  uint64_t failed() const { return failed_; }
+
+ private:
+  void Run(const ServerProcess& node) {
+    do {
+      ++asked_;
+      if (!node.IsReady()) ++failed_;
+    } while (!stop_.WaitForNotificationWithTimeout(kHealthInterval));
+  }
+
+  absl::Notification stop_;
+  uint64_t asked_ = 0;
+  uint64_t failed_ = 0;
   std::thread thread_;
 };
 
@@ -128,6 +156,7 @@ absl::StatusOr<Clients> StartClients(const FloodOptions& options, const std::str
                        absl::StrCat("--first=", 1'000'000 * (i + 1)),
                        absl::StrCat("--writers=", each + extra),
                        absl::StrCat("--budget_ms=", absl::ToInt64Milliseconds(options.budget)),
+                       absl::StrCat("--slow_percent=", options.slow_percent),
                        absl::StrCat("--blind=", options.blind ? "true" : "false")};
     process.log_path = absl::StrCat(folder, "/client", i);
     process.talk = true;
@@ -175,7 +204,8 @@ absl::StatusOr<FloodResult> RunFlood(const FloodOptions& options) {
   const absl::StatusOr<std::unique_ptr<ServerProcess>> node =
       StartNode({.program = absl::StrCat(options.programs, "/cairn-node"),
                  .flags = {absl::StrCat("--memory-limit=", options.memory_limit_mib, "MiB"),
-                           absl::StrCat("--host-memory=", options.host_memory_mib, "MiB")}});
+                           absl::StrCat("--host-memory=", options.host_memory_mib, "MiB"),
+                           "--local-socket="}});  // The clients stand for those of other hosts.
   if (!node.ok()) return node.status();
   FloodResult result;
   result.memory_limit_bytes = options.memory_limit_mib * kMebi;
@@ -192,13 +222,17 @@ absl::StatusOr<FloodResult> RunFlood(const FloodOptions& options) {
     const absl::Time start = absl::Now();
     RssSampler sampler((*node)->process());
     LookupProbe lookups(*client, name_space);
+    HealthProbe health(**node);
     status = RunClients(options, *clients, &result);
+    health.Stop();
     lookups.Stop();
     sampler.Stop();
     result.seconds = absl::ToDoubleSeconds(absl::Now() - start);
     result.rss_sampled_max_bytes = sampler.max_bytes();
     result.samples = sampler.samples();
     result.rss_peak_bytes = (*node)->process().PeakRssBytes();
+    result.health_asked = health.asked();
+    result.health_failed = health.failed();
     result.lookups = lookups.answered();
     result.lookups_failed = lookups.failed();
     result.lookup_p50_ms = lookups.Percentile(0.5);
@@ -218,6 +252,7 @@ std::string ToText(const FloodResult& result) {
   return absl::StrFormat(
       "resident: %.1f MiB idle, %.1f MiB at most (%d samples: %.1f MiB), limit %.1f MiB\n"
       "puts: %d landed, %d refused, %d with an unknown token, %d failed%s%s; %d refusals; %.1f s\n"
+      "health: asked %d times, %d failed\n"
       "lookups: %d answered, %d failed, p50 %.2f ms (idle node: %.2f ms), p99 %.2f ms, max %.2f "
       "ms\n",
       static_cast<double>(result.rss_idle_bytes) / kMebi,
@@ -225,8 +260,9 @@ std::string ToText(const FloodResult& result) {
       static_cast<double>(result.rss_sampled_max_bytes) / kMebi,
       static_cast<double>(result.memory_limit_bytes) / kMebi, result.landed, result.refused,
       result.unknown, result.failed, result.failure.empty() ? "" : ": ", result.failure,
-      result.refusals, result.seconds, result.lookups, result.lookups_failed, result.lookup_p50_ms,
-      result.lookup_idle_p50_ms, result.lookup_p99_ms, result.lookup_max_ms);
+      result.refusals, result.seconds, result.health_asked, result.health_failed, result.lookups,
+      result.lookups_failed, result.lookup_p50_ms, result.lookup_idle_p50_ms, result.lookup_p99_ms,
+      result.lookup_max_ms);
 }
 
 }  // namespace cairn::testing

@@ -21,6 +21,8 @@ struct FloodOptions {
   uint64_t host_memory_mib = 256;
   // How long a refused client tries again.
   absl::Duration budget = absl::Seconds(15);
+  // Of 100 clients, such as wait between frames as if their connection were slow.
+  uint32_t slow_percent = 0;
   // Send payload under tokens that nobody gave out, instead of puts.
   bool blind = false;
 };
@@ -44,6 +46,10 @@ struct FloodResult {
   double lookup_idle_p50_ms = 0;
   uint64_t lookups = 0;
   uint64_t lookups_failed = 0;
+  // How often the health service was asked meanwhile, and did not say within a second that the node
+  // serves.
+  uint64_t health_asked = 0;
+  uint64_t health_failed = 0;
   double lookup_p50_ms = 0;
   double lookup_p99_ms = 0;
   double lookup_max_ms = 0;

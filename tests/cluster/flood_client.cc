@@ -22,12 +22,14 @@ ABSL_FLAG(std::string, node, "", "Address of the node.");
 ABSL_FLAG(uint32_t, first, 0, "Number of the first writer.");
 ABSL_FLAG(uint32_t, writers, 1, "How many.");
 ABSL_FLAG(uint32_t, budget_ms, 10000, "A writer that was refused tries again for so long.");
+ABSL_FLAG(uint32_t, slow_percent, 0, "Of 100 writers, such as wait between frames.");
 ABSL_FLAG(bool, blind, false, "Send under tokens that nobody gave out.");
 
 namespace cairn::testing {
 namespace {
 
 constexpr absl::Duration kConnectTimeout = absl::Seconds(60);
+constexpr absl::Duration kSlowWait = absl::Milliseconds(200);
 
 struct Tally {
   uint64_t landed = 0;
@@ -73,6 +75,7 @@ int Run() {
   for (uint32_t i = 0; i < absl::GetFlag(FLAGS_writers); ++i) {
     writers.push_back(std::make_unique<FloodWriter>(
         absl::GetFlag(FLAGS_node), absl::GetFlag(FLAGS_first) + i, &*name_space, *payload, &wait));
+    if (i % 100 < absl::GetFlag(FLAGS_slow_percent)) writers.back()->WaitBetweenFrames(kSlowWait);
   }
   ForEach(writers, [](FloodWriter& writer) { CAIRN_CHECK(writer.Connect(kConnectTimeout)); });
   std::cout << "connected " << writers.size() << std::endl;

@@ -11,11 +11,12 @@ namespace {
 
 constexpr uint32_t kClients = 1000;
 
-FloodResult Flood(bool blind) {
+FloodResult Flood(bool blind, uint32_t slow_percent = 0) {
   FloodOptions options;
   options.programs = CAIRN_BIN_DIR;
   options.clients = kClients;
   options.blind = blind;
+  options.slow_percent = slow_percent;
   const absl::StatusOr<FloodResult> result = RunFlood(options);
   EXPECT_TRUE(result.ok()) << result.status();
   if (!result.ok()) return {};
@@ -28,6 +29,8 @@ FloodResult Flood(bool blind) {
   EXPECT_EQ(result->failed, 0u) << result->failure;
   EXPECT_GT(result->lookups, 0u);
   EXPECT_EQ(result->lookups_failed, 0u);
+  EXPECT_GT(result->health_asked, 0u);
+  EXPECT_EQ(result->health_failed, 0u) << "of " << result->health_asked;
   return *result;
 }
 
@@ -35,6 +38,13 @@ TEST(FloodTest, EachOfAThousandPutsLandsOrIsRefusedWithADelayWithinTheMemoryLimi
   const FloodResult result = Flood(/*blind=*/false);
   EXPECT_EQ(result.landed + result.refused, kClients);
   // More than the pool holds at once: blocks made room for each other.
+  EXPECT_GT(result.landed, 32u);
+}
+
+// Slow ones hold what was admitted for them, and their blocks, for longer.
+TEST(FloodTest, SlowClientsAmongFastOnesTakeNoMoreMemory) {
+  const FloodResult result = Flood(/*blind=*/false, /*slow_percent=*/25);
+  EXPECT_EQ(result.landed + result.refused, kClients);
   EXPECT_GT(result.landed, 32u);
 }
 
