@@ -54,7 +54,7 @@ absl::Status NodeCalls::RetireNamespace(const Caller& caller,
   }
   const absl::StatusOr<Fingerprint> fingerprint = FingerprintFromProto(request.fingerprint());
   if (!fingerprint.ok()) return fingerprint.status();
-  parts_.fences->Retired(*fingerprint, parts_.clock->WallNow());
+  if (parts_.fences != nullptr) parts_.fences->Retired(*fingerprint, parts_.clock->WallNow());
   const absl::StatusOr<RemovedBlocks> removed = parts_.store->RetireNamespace(*fingerprint);
   if (!removed.ok()) return removed.status();
   response->set_epoch(removed->epoch);
@@ -75,7 +75,9 @@ absl::Status NodeCalls::ClearScope(const Caller& caller, const v1::ClearScopeReq
   scope->tenant = *tenant;
   if (!parts_.store->IsKnownTo(*tenant, *fingerprint)) return UnknownNamespace(*fingerprint);
   const BlockKey digest = ScopeDigest(*scope);
-  parts_.fences->Cleared(*fingerprint, *tenant, digest, parts_.clock->WallNow());
+  if (parts_.fences != nullptr) {
+    parts_.fences->Cleared(*fingerprint, *tenant, digest, parts_.clock->WallNow());
+  }
   const absl::StatusOr<RemovedBlocks> removed =
       parts_.store->ClearScope(*tenant, *fingerprint, digest);
   if (!removed.ok()) return removed.status();
@@ -100,7 +102,7 @@ absl::Status NodeCalls::PurgeWriter(const Caller& caller, const v1::PurgeWriterR
   }
   const uint64_t writer = WriterDigest(request.writer());
   const absl::Time now = parts_.clock->WallNow();
-  parts_.fences->Purged(writer, request.since_unix_ms(), now);
+  if (parts_.fences != nullptr) parts_.fences->Purged(writer, request.since_unix_ms(), now);
   const absl::StatusOr<RemovedBlocks> removed =
       parts_.store->PurgeWriter(writer, request.since_unix_ms(), absl::ToUnixMillis(now));
   if (!removed.ok()) return removed.status();

@@ -42,7 +42,7 @@ class NodeCalls {
     TenantRates* rates = nullptr;               // Null: nobody has a limit.
     const PublicScope* public_scope = nullptr;  // Null: the tenant `public` is one like others.
     const NodeFacts* facts = nullptr;
-    PullFences* fences = nullptr;  // Of what is removed by somebody's will.
+    PullFences* fences = nullptr;  // Told of what is removed; null: nothing is pulled.
     NodeLocal* local = nullptr;
     bool disk = false;  // There is a disk tier: a lookup may wait for loads.
   };
