@@ -110,10 +110,10 @@ absl::StatusOr<WriteResult> WriteSession::Write(absl::Span<const uint32_t> block
   WriteResult result;
   size_t first = 0;  // What was answered is not sent again.
   if (link_->local() != nullptr) {
-    first = WriteStaged(link_->local(), *reservation_.token, *selection, *named, source, first,
-                        [&](size_t item, uint64_t digest) {
-                          RememberItem(*selection, *named, item, digest, &result);
-                        });
+    first = WriteThroughStaging(link_->local(), *reservation_.token, *selection, *named, source,
+                                first, [&](size_t item, uint64_t digest) {
+                                  RememberItem(*selection, *named, item, digest, &result);
+                                });
     if (first == named->size() * selection->segment_count()) return result;
   }
   const RetryRules rules{.idempotent = true, .wait_when_exhausted = options.wait_when_exhausted};
@@ -125,6 +125,32 @@ absl::StatusOr<WriteResult> WriteSession::Write(absl::Span<const uint32_t> block
         RememberWritten(packer, *selection, *named, first, stream, &result);
         first = stream.items_answered();
         return ran;
+      });
+  if (!status.ok()) return status;
+  return result;
+}
+
+absl::StatusOr<StagedBlocks> WriteSession::Stage(absl::Span<const uint32_t> blocks) {
+  CAIRN_CHECK(link_ != nullptr);
+  const absl::StatusOr<std::vector<FramePacker::Block>> named = BlocksOf(blocks);
+  if (!named.ok()) return named.status();
+  if (link_->local() == nullptr) return absl::UnavailableError("this client uses no local path");
+  return StagedBlocks::Make(link_->local(), name_space_.payload_map(), blocks);
+}
+
+absl::StatusOr<WriteResult> WriteSession::WriteStaged(StagedBlocks staged) {
+  CAIRN_CHECK(link_ != nullptr && reservation_.token.has_value());
+  const PayloadMap& map = name_space_.payload_map();
+  const absl::StatusOr<SegmentSelection> all = SegmentSelection::Make(map, {});
+  CAIRN_CHECK_OK(all.status());
+  std::vector<FramePacker::Block> blocks;
+  for (size_t i = 0; i < staged.size(); ++i) {
+    blocks.push_back({staged.index(i), reservation_.keys[staged.index(i)]});
+  }
+  WriteResult result;
+  const absl::Status status =
+      staged.Land(*reservation_.token, map, [&](size_t block, size_t segment, uint64_t digest) {
+        RememberItem(*all, blocks, block * map.segment_count() + segment, digest, &result);
       });
   if (!status.ok()) return status;
   return result;

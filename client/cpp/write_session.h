@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "cairn/v1/write.pb.h"
 #include "client/cpp/frame_packer.h"
+#include "client/cpp/local/staged_blocks.h"
 #include "client/cpp/namespace_handle.h"
 #include "client/cpp/segment_buffers.h"
 #include "client/cpp/segment_selection.h"
@@ -111,6 +112,14 @@ class WriteSession {
                                     const WriteOptions& options = {});
   // Every part of every reserved block.
   absl::StatusOr<WriteResult> WriteAll(SegmentSource source, const WriteOptions& options = {});
+
+  // Memory of a node on this host to compute blocks into (as Write names them), then written with
+  // one copy by the node. UNAVAILABLE where there is no such way: Write takes any memory.
+  absl::StatusOr<StagedBlocks> Stage(absl::Span<const uint32_t> blocks);
+  // All of it is in, or the failure; FAILED_PRECONDITION when the memory went back unused
+  // meanwhile, and the blocks are to be written again from where they came from. REQUIRES: of this
+  // session.
+  absl::StatusOr<WriteResult> WriteStaged(StagedBlocks staged);
 
   // Publishes what this session wrote since its last commit, and says what is missing, also when
   // that is nothing. Zero takes the client's control_timeout.

@@ -88,9 +88,11 @@ class Writer {
 
 }  // namespace
 
-size_t WriteStaged(LocalLink* local, const TokenId& token, const SegmentSelection& selection,
-                   absl::Span<const FramePacker::Block> blocks, SegmentSource source, size_t first,
-                   absl::FunctionRef<void(size_t item, uint64_t digest)> landed) {
+size_t WriteThroughStaging(LocalLink* local, const TokenId& token,
+                           const SegmentSelection& selection,
+                           absl::Span<const FramePacker::Block> blocks, SegmentSource source,
+                           size_t first,
+                           absl::FunctionRef<void(size_t item, uint64_t digest)> landed) {
   Writer writer(selection, blocks, source);
   if (first == writer.item_count()) return first;
   const uint64_t bytes = selection.bytes() * blocks.size();

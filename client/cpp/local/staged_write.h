@@ -17,8 +17,10 @@ namespace cairn {
 // Writes items (as FramePacker counts them) from `first` on, as far as it goes, and calls `landed`
 // for each, in order, once it is in with this digest. Answers the first item that is not: the rest
 // is for the channel, which also finds out what is wrong with it.
-size_t WriteStaged(LocalLink* local, const TokenId& token, const SegmentSelection& selection,
-                   absl::Span<const FramePacker::Block> blocks, SegmentSource source, size_t first,
-                   absl::FunctionRef<void(size_t item, uint64_t digest)> landed);
+size_t WriteThroughStaging(LocalLink* local, const TokenId& token,
+                           const SegmentSelection& selection,
+                           absl::Span<const FramePacker::Block> blocks, SegmentSource source,
+                           size_t first,
+                           absl::FunctionRef<void(size_t item, uint64_t digest)> landed);
 
 }  // namespace cairn

@@ -146,6 +146,45 @@ TEST_F(LocalClientTest, APutGoesThroughStagingMemory) {
   EXPECT_TRUE(Becomes("cairn_local_staging_bytes", 0));
 }
 
+TEST_F(LocalClientTest, BlocksComputedIntoStagingMemoryAreCopiedOnceAndCommitWithTheNodesDigests) {
+  const auto written = Prompt(2, kBlocks);
+  auto session = (*client_)->Reserve(*name_space_, written->prompt(), 0, kBlocks);
+  ASSERT_TRUE(session.ok() && session->token().has_value());
+  auto staged = session->Stage(session->reserved());
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  const PayloadOf payload(*name_space_, written->keys());
+  const PayloadMap& map = name_space_->payload_map();
+  for (size_t block = 0; block < kBlocks; ++block) {
+    for (size_t i = 0; i < map.segment_count(); ++i) {
+      const absl::Span<const uint8_t> from = payload(block, map.SegmentAt(i));
+      std::memcpy(staged->bytes(block).data() + map.SegmentOffset(i), from.data(), from.size());
+    }
+  }
+  const auto result = session->WriteStaged(*std::move(staged));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->segments_written, kBlocks * map.segment_count());
+  const auto commit = session->Commit();
+  ASSERT_TRUE(commit.ok()) << commit.status();
+  EXPECT_TRUE(commit->complete);
+  const CheckedRead read = GetAndCompare(**network_, *name_space_, written->keys());
+  EXPECT_TRUE(read.result.AllGood()) << read.result.status;
+  EXPECT_EQ(read.wrong, 0u);
+}
+
+TEST_F(LocalClientTest, WhatStoodInStagingMemoryForTooLongIsNotWrittenAsSomethingElse) {
+  const auto written = Prompt(2, 1);
+  auto session = (*client_)->Reserve(*name_space_, written->prompt(), 0, 1);
+  ASSERT_TRUE(session.ok() && session->token().has_value());
+  auto staged = session->Stage(session->reserved());
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  staged->bytes(0)[0] = 7;
+  EXPECT_TRUE(Becomes("cairn_local_staging_bytes", 0));
+  EXPECT_EQ(staged->bytes(0)[0], 0) << "its pages are gone";
+  EXPECT_EQ(session->WriteStaged(*std::move(staged)).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(session->Commit()->complete);
+}
+
 TEST_F(LocalClientTest, StagingMemoryThatIsNotUsedGoesAndComesBackWithTheNextPut) {
   ASSERT_EQ(testing::PutPrompt(**client_, *name_space_, Prompt(2, 1)->prompt())->blocks_written,
             1u);

@@ -197,15 +197,20 @@ TEST_F(LocalServerTest, GarbageEndsItsConnectionAndNobodyElses) {
 }
 
 TEST_F(LocalServerTest, DescriptorsThatAClientSendsAreNotTaken) {
+  constexpr int kClients = 100;
   const auto client = Connect();
+  const std::string socket = Open().socket();
   const size_t before = Descriptors();
-  absl::StatusOr<PacketSocket> other = PacketSocket::Connect(Open().socket());
-  ASSERT_TRUE(other.ok());
   const int fds[] = {0, 0, 0};
-  ASSERT_TRUE(other->Send(ReadRequest().SerializeAsString(), fds).ok());
-  EXPECT_TRUE(Becomes("cairn_local_cuts_total{reason=\"bad_packet\"}", 1));
+  for (int i = 0; i < kClients; ++i) {
+    absl::StatusOr<PacketSocket> other = PacketSocket::Connect(socket);
+    ASSERT_TRUE(other.ok());
+    ASSERT_TRUE(other->Send(ReadRequest().SerializeAsString(), fds).ok());
+    EXPECT_TRUE(Becomes("cairn_local_cuts_total{reason=\"bad_packet\"}", i + 1));
+  }
   EXPECT_TRUE(Becomes("cairn_local_connections", 1));
-  EXPECT_LE(Descriptors(), before + 1);
+  // Some of gRPC's come and go meanwhile.
+  EXPECT_LT(Descriptors(), before + kClients / 2);
 }
 
 TEST_F(LocalServerTest, AClientThatDoesNotReadIsCutAndTheNodeGoesOn) {
