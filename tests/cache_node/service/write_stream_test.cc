@@ -218,21 +218,35 @@ TEST_F(WriteStreamTest, PayloadWaitsInTheClientUntilItIsAdmitted) {
               ::testing::HasSubstr("cairn_node_write_bytes_total 16384\n"));
 }
 
-// Ranges of one segment land only in their order, and each is answered in its turn.
+// Ranges of one segment land only in their order, and each is answered in its turn. The client does
+// not wait for answers, so that the next message is always there.
 TEST_F(WriteStreamTest, FramesThatAreReadAheadLandInOrder) {
+  constexpr uint32_t kBlocks = 16;
   for (const uint64_t messages : {1u, 2u, 64u}) {
     NodeConfig config = SmallConfig();
     config.in_flight_bytes = ByteSize(messages * kMessageBytesMax);
     StartNode(config);
-    const TestPrompt prompt = MakePrompt(1, 1);
+    const TestPrompt prompt = MakePrompt(1, kBlocks);
     const std::string token = Reserve(prompt);
-    const std::vector<v1::WriteRequest> frames = RangesOf(FrameOf(token, prompt, 0));
-    std::vector<v1::WriteResponse> responses;
-    ASSERT_TRUE(WriteFrames(frames, &responses).ok());
-    ASSERT_EQ(responses.size(), frames.size());
-    for (const v1::WriteResponse& response : responses) {
+    const auto context = Context();
+    const std::unique_ptr<Stream> stream = stub_->Write(context.get());
+    std::thread writer([&] {
+      for (uint32_t block = 0; block < kBlocks; ++block) {
+        for (const v1::WriteRequest& range : RangesOf(FrameOf(token, prompt, block))) {
+          if (!stream->Write(range)) return;
+        }
+      }
+      stream->WritesDone();
+    });
+    size_t answers = 0;
+    v1::WriteResponse response;
+    while (stream->Read(&response)) {
+      ++answers;
       EXPECT_EQ(response.errors_size(), 0) << response.ShortDebugString();
     }
+    writer.join();
+    EXPECT_TRUE(stream->Finish().ok());
+    EXPECT_EQ(answers, kBlocks * RangesOf(FrameOf(token, prompt, 0)).size());
     v1::CommitResponse committed;
     ASSERT_TRUE(stub_->Commit(Context().get(), CommitRequestOf(token, prompt), &committed).ok());
     EXPECT_TRUE(committed.complete());
