@@ -16,11 +16,12 @@
 namespace cairn {
 namespace {
 
-constexpr absl::Duration kAnswerWithin = absl::Seconds(5);
-// Recalls, and waits that were interrupted.
+constexpr absl::Duration kAnswerWithin = absl::Seconds(1);
+// Recalls; and waits that were interrupted.
 constexpr int kPacketsBeforeAnswerMax = 64;
-constexpr absl::Duration kTurnWithin = absl::Seconds(1);
-constexpr absl::Duration kOpenTimeout = absl::Seconds(2);
+constexpr int kWaitsMax = 4;
+constexpr absl::Duration kTurnWithin = absl::Milliseconds(500);
+constexpr absl::Duration kOpenTimeout = absl::Seconds(1);
 constexpr absl::Duration kBackoffMin = absl::Milliseconds(100);
 constexpr absl::Duration kBackoffMax = absl::Minutes(1);
 
@@ -179,12 +180,16 @@ absl::Status LocalLink::Send(const v1::LocalRequest& request) {
 
 absl::Status LocalLink::Receive(v1::LocalAnswer* answer, std::vector<Descriptor>* descriptors) {
   const absl::Time deadline = clock_->SteadyNow() + kAnswerWithin;
-  for (int packets = 0; packets < kPacketsBeforeAnswerMax; ++packets) {
+  int waits = 0;
+  for (int packets = 0; packets < kPacketsBeforeAnswerMax && waits < kWaitsMax; ++packets) {
     const absl::Duration left = deadline - clock_->SteadyNow();
     if (left <= absl::ZeroDuration()) break;
     absl::StatusOr<PacketSocket::Packet> packet =
         socket_.Receive(absl::MakeSpan(buffer_), kLocalDescriptorsPerPacketMax, left);
-    if (absl::IsDeadlineExceeded(packet.status())) continue;
+    if (absl::IsDeadlineExceeded(packet.status())) {
+      ++waits;
+      continue;
+    }
     if (!packet.ok()) return packet.status();
     const int size = static_cast<int>(packet->bytes.size());
     if (!answer->ParseFromArray(packet->bytes.data(), size)) return Broken("what is no answer");
