@@ -143,7 +143,7 @@ TEST(CairnBenchTest, AnUnknownFamilyListsThoseThereAre) {
   EXPECT_THAT(errors, HasSubstr("larch"));
   EXPECT_THAT(errors, HasSubstr("large, ranks"));
   EXPECT_EQ(Bench("hit --only ftp", &errors), 1);
-  EXPECT_THAT(errors, HasSubstr("tcp, uds, tls"));
+  EXPECT_THAT(errors, HasSubstr("tcp, uds, tls, shm"));
 }
 
 TEST(CairnBenchTest, AnUnknownSuiteListsThoseThereAre) {

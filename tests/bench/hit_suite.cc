@@ -1,5 +1,6 @@
 // What a hit costs: a prompt whose KV a node holds, from the lookup to the last verified byte at
-// its destination, over each transport; against copying and hashing the same bytes in memory.
+// its destination, over each transport and out of the memory of a node on the same host; against
+// copying and hashing as many bytes.
 //
 // A model of 128 KiB a token (32 layers of 64 KiB a block of 16 tokens). Prompts of 1 k to 128 k
 // tokens, 128 MiB to 16 GiB. The node holds at most kHeldBlocks (4 GiB): of a longer prompt the
@@ -52,13 +53,17 @@ class CopyFloor {
 
 struct Path {
   Transport transport;
+  bool local;  // Through the node's memory where it can be.
   const char* name;
 };
-constexpr Path kPaths[] = {
-    {Transport::kTcp, "tcp"}, {Transport::kUnix, "uds"}, {Transport::kTls, "tls"}};
+constexpr Path kPaths[] = {{Transport::kTcp, false, "tcp"},
+                           {Transport::kUnix, false, "uds"},
+                           {Transport::kTls, false, "tls"},
+                           {Transport::kTcp, true, "shm"}};
 
 absl::Status MeasurePath(const Path& path, CopyFloor* floor, JsonReport* report) {
-  const absl::StatusOr<std::unique_ptr<HitReader>> reader = HitReader::Start(path.transport);
+  const absl::StatusOr<std::unique_ptr<HitReader>> reader =
+      HitReader::Start(path.transport, path.local);
   if (!reader.ok()) return reader.status();
   for (const size_t thousand : kThousandTokens) {
     const size_t blocks = thousand * kBlocksPerThousand;
@@ -78,6 +83,7 @@ absl::Status MeasurePath(const Path& path, CopyFloor* floor, JsonReport* report)
     if (!turns.ok()) return turns.status();
     const double tokens = static_cast<double>(blocks) * 16;
     report->Add(absl::StrCat(size, "_seconds"), turns->product_seconds);
+    report->Add(absl::StrCat(size, "_copy_floor_seconds"), turns->floor_seconds);
     report->Add(absl::StrCat(size, "_over_copy_floor"),
                 turns->product_seconds / turns->floor_seconds);
     report->Add(absl::StrCat(size, "_first_layer_ready_ms"), times.first_layer_seconds * 1e3);
@@ -99,7 +105,7 @@ absl::Status RunHitSuite(const SuiteOptions& options, JsonReport* report) {
   }
   if (floor != nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("--only ", options.only, ": no such transport; there are tcp, uds, tls"));
+      absl::StrCat("--only ", options.only, ": no such transport; there are tcp, uds, tls, shm"));
 }
 
 }  // namespace cairn::bench

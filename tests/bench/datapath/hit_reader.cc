@@ -19,7 +19,7 @@ constexpr size_t kBlocksPerGet = kPlaceBlocks;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<HitReader>> HitReader::Start(Transport transport) {
+absl::StatusOr<std::unique_ptr<HitReader>> HitReader::Start(Transport transport, bool local) {
   std::unique_ptr<HitReader> reader(new HitReader());
   absl::StatusOr<std::unique_ptr<BenchNode>> node =
       BenchNode::Start({.pool_mib = kPoolMib,
@@ -27,7 +27,9 @@ absl::StatusOr<std::unique_ptr<HitReader>> HitReader::Start(Transport transport)
                         .flags = {absl::StrCat("--leased-memory=", kPoolMib, "MiB")}});
   if (!node.ok()) return node.status();
   reader->node_ = *std::move(node);
-  reader->client_ = reader->node_->Connect(transport);
+  ClientOptions options = reader->node_->OptionsFor(transport);
+  options.use_local = local;
+  reader->client_ = std::make_unique<BenchClient>(std::move(options));
   reader->places_ = MakeBytes(kPlaceBlocks * kHitBlockBytes);
   absl::StatusOr<NamespaceHandle> handle = RegisterLayout(**reader->client_, TwoMebibyteParts());
   if (!handle.ok()) return handle.status();

@@ -26,8 +26,8 @@ struct HitTimes {
 
 class HitReader {
  public:
-  // Starts a node and puts what it is to hold.
-  static absl::StatusOr<std::unique_ptr<HitReader>> Start(Transport transport);
+  // Starts a node and puts what it is to hold. `local`: through its memory, as on one host.
+  static absl::StatusOr<std::unique_ptr<HitReader>> Start(Transport transport, bool local);
 
   // A prompt of `blocks`; of one longer than kHeldBlocks the same ones again. Not OK unless every
   // byte came and was verified.
