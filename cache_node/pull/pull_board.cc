@@ -1,5 +1,7 @@
 #include "cache_node/pull/pull_board.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/base/check.h"
@@ -44,12 +46,14 @@ absl::StatusOr<PullBoard::Joined> PullBoard::Join(const PullTarget& target,
   return joined;
 }
 
-void PullBoard::End(const PullTarget& target, const BlockKey& key, PullOutcome outcome) {
+void PullBoard::End(const PullTarget& target, const BlockKey& key, PullOutcome outcome,
+                    std::shared_ptr<const std::string> why) {
   absl::MutexLock lock(&mutex_);
   const auto found = in_hand_.find(Id{target.tenant, target.fingerprint, key});
   CAIRN_CHECK_MSG(found != in_hand_.end(), "a pull ends a block that none has in hand");
   found->second->over = true;
   found->second->outcome = outcome;
+  found->second->why = std::move(why);
   in_hand_.erase(found);
   const auto of_tenant = by_tenant_.find(target.tenant);
   CAIRN_CHECK(of_tenant != by_tenant_.end() && of_tenant->second > 0);
@@ -60,6 +64,11 @@ std::optional<PullOutcome> PullBoard::OutcomeOf(const FlightRef& flight) const {
   absl::ReaderMutexLock lock(&mutex_);
   if (!flight->over) return std::nullopt;
   return flight->outcome;
+}
+
+std::shared_ptr<const std::string> PullBoard::WhyOf(const FlightRef& flight) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return flight->why;
 }
 
 PullOutcome PullBoard::Await(const FlightRef& flight) const {

@@ -34,6 +34,7 @@ class PullBoard {
     friend class PullBoard;
     bool over = false;
     PullOutcome outcome = PullOutcome::kInProgress;
+    std::shared_ptr<const std::string> why;
   };
   using FlightRef = std::shared_ptr<Flight>;
 
@@ -45,12 +46,16 @@ class PullBoard {
   // RESOURCE_EXHAUSTED with a retry delay over a bound, and nothing is joined.
   absl::StatusOr<Joined> Join(const PullTarget& target, absl::Span<const BlockKey> keys)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Of one that was joined as own, once.
-  void End(const PullTarget& target, const BlockKey& key, PullOutcome outcome)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of one that was joined as own, once. `why`, for people, may be null; shared by all blocks that
+  // one failure ended.
+  void End(const PullTarget& target, const BlockKey& key, PullOutcome outcome,
+           std::shared_ptr<const std::string> why = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Nothing while it is in hand.
   std::optional<PullOutcome> OutcomeOf(const FlightRef& flight) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // As it ended; null where nothing was said.
+  std::shared_ptr<const std::string> WhyOf(const FlightRef& flight) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits until it is over, or Stop; then kInProgress.
   PullOutcome Await(const FlightRef& flight) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends all waits, now and later.

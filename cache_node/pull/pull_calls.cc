@@ -65,7 +65,6 @@ absl::StatusOr<PullCalls::Job> PullCalls::MakeJob(const Caller& caller,
   absl::StatusOr<std::shared_ptr<PullSource>> source = parts_.sources->Find(request.source());
   if (!source.ok()) return source.status();
   job.source = *std::move(source);
-  job.detail = std::make_shared<Pending::Detail>();
   job.begun = parts_.clock->SteadyNow();
   return job;
 }
@@ -97,7 +96,6 @@ absl::StatusOr<PullCalls::Pending> PullCalls::Begin(const Caller& caller,
   pending.wait_ = absl::Milliseconds(request.wait_ms());
   const PayloadMap* map = parts_.store->FindPayloadMap(job->target.fingerprint);
   pending.block_bytes_ = map == nullptr ? 0 : map->block_bytes();
-  pending.detail_ = job->detail;
   if (absl::Status status = Take(&*job); !status.ok()) return status;
   pending.flights_ = std::move(job->flights);
   return pending;
@@ -136,8 +134,9 @@ absl::Status PullCalls::Take(Job* job) {
   return WithRetryAfter(submitted, kBusyRetryAfter);
 }
 
-void PullCalls::End(const Job& job, size_t index, PullOutcome outcome) {
-  parts_.board->End(job.target, job.keys[index], outcome);
+void PullCalls::End(const Job& job, size_t index, PullOutcome outcome,
+                    std::shared_ptr<const std::string> why) {
+  parts_.board->End(job.target, job.keys[index], outcome, std::move(why));
   parts_.metrics.Ended(outcome);
   if (parts_.settled) parts_.settled();
 }
@@ -152,11 +151,8 @@ PullOutcome PullCalls::RunOwn(const Job& job, size_t first, size_t end) {
         if (LeadsOn(outcome)) return End(job, first + index, outcome);
         rest.push_back(outcome);
       });
-  if (!status.ok()) {
-    absl::MutexLock lock(&job.detail->mutex);
-    job.detail->text = std::string(status.message());
-  }
-  for (size_t i = 0; i < rest.size(); ++i) End(job, end - rest.size() + i, rest[i]);
+  const auto why = status.ok() ? nullptr : std::make_shared<const std::string>(status.message());
+  for (size_t i = 0; i < rest.size(); ++i) End(job, end - rest.size() + i, rest[i], why);
   return last;
 }
 
@@ -183,12 +179,14 @@ void PullCalls::Run(const Job& job) {
 bool PullCalls::TryAnswer(const Pending& pending, bool last,
                           v1::PullBlocksResponse* response) const {
   std::vector<PullOutcome> outcomes;
+  std::shared_ptr<const std::string> why;
   bool complete = true;
   for (const PullBoard::FlightRef& flight : pending.flights_) {
     const std::optional<PullOutcome> outcome =
         flight == nullptr ? PullOutcome::kPresent : parts_.board->OutcomeOf(flight);
     complete = complete && outcome.has_value();
     outcomes.push_back(outcome.value_or(PullOutcome::kInProgress));
+    if (why == nullptr && flight != nullptr) why = parts_.board->WhyOf(flight);
   }
   if (!complete && !last) return false;
   for (const PullOutcome outcome : outcomes) {
@@ -198,8 +196,7 @@ bool PullCalls::TryAnswer(const Pending& pending, bool last,
       pending.block_bytes_ *
       static_cast<uint64_t>(std::count(outcomes.begin(), outcomes.end(), PullOutcome::kPulled)));
   response->set_complete(complete);
-  absl::MutexLock lock(&pending.detail_->mutex);
-  response->set_detail(pending.detail_->text);
+  if (why != nullptr) response->set_detail(*why);
   return true;
 }
 

@@ -53,11 +53,6 @@ class PullCalls {
     absl::Duration wait_;
     uint64_t block_bytes_ = 0;
     std::vector<PullBoard::FlightRef> flights_;  // One a key; null: it was here.
-    struct Detail {
-      absl::Mutex mutex;
-      std::string text ABSL_GUARDED_BY(mutex);
-    };
-    std::shared_ptr<Detail> detail_;  // Shared with the pull.
   };
 
   // INVALID_ARGUMENT, PERMISSION_DENIED; FAILED_PRECONDITION for a namespace that is not known here
@@ -78,7 +73,6 @@ class PullCalls {
     std::vector<BlockKey> keys;
     std::vector<PullBoard::FlightRef> flights;  // One a key, as Pending's.
     std::vector<bool> own;
-    std::shared_ptr<Pending::Detail> detail;
     absl::Time begun;
   };
 
@@ -89,7 +83,8 @@ class PullCalls {
   void Run(const Job& job);
   // The outcome of the last of own blocks [first, end).
   PullOutcome RunOwn(const Job& job, size_t first, size_t end);
-  void End(const Job& job, size_t index, PullOutcome outcome);
+  void End(const Job& job, size_t index, PullOutcome outcome,
+           std::shared_ptr<const std::string> why = nullptr);
 
   const Parts parts_;
   // Jobs start in the order in which their blocks were joined, so that none waits for one that is
