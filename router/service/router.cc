@@ -61,12 +61,30 @@ Router::Router(const RouterConfig& config, std::unique_ptr<ServerSecurity> secur
       recorder_(MakeRecorder(config, &clock_, log)),
       core_(MakeCore(config, &clock_, &random_, recorder_.get())),
       policies_(config.PolicyOptions()),
+      copies_(MakeCopies()),
+      replicator_(copies_ == nullptr
+                      ? nullptr
+                      : std::make_unique<Replicator>(config.CopyOptions(), &clock_, copies_.get())),
+      copy_metrics_(replicator_ == nullptr
+                        ? nullptr
+                        : std::make_unique<ReplicationMetrics>(&metrics_, replicator_.get())),
       calls_({.core = core_.get(),
               .hasher = &hasher_,
               .policies = &policies_,
-              .followers = &followers_}),
+              .followers = &followers_,
+              .replicator = replicator_.get()}),
       service_({.calls = &calls_, .callers = &security_->callers(), .metrics = &call_metrics_}),
       file_metrics_(&metrics_, "cairn_router", {security_->files(), node_security_->files()}) {}
+
+std::unique_ptr<NodeCopies> Router::MakeCopies() {
+  if (config_.replicate_bytes_per_second.bytes() == 0) return nullptr;
+  ClientOptions options;
+  options.credentials = node_security_->credentials();
+  options.metadata = node_security_->metadata();
+  options.channel.tls_name = config_.node_tls_name;
+  return std::make_unique<NodeCopies>(options,
+                                      ClientParts{&hasher_, &clock_, &random_, &copy_wait_});
+}
 
 absl::Status Router::Record() {
   if (recorder_ == nullptr) return absl::OkStatus();
@@ -118,6 +136,7 @@ absl::Status Router::Listen() {
 Router::~Router() {
   ticker_.reset();
   server_ = nullptr;  // Cancels and awaits all calls.
+  copies_ = nullptr;  // It answers the replicator until it is gone.
   decision_writer_.reset();
   if (recorder_ != nullptr) recorder_->Flush();
   metrics_server_ = nullptr;

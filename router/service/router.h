@@ -31,6 +31,9 @@
 #include "common/server/rpc_server.h"
 #include "router/core/router_core.h"
 #include "router/decisions/decision_recorder.h"
+#include "router/replication/node_copies.h"
+#include "router/replication/replication_metrics.h"
+#include "router/replication/replicator.h"
 #include "router/service/router_calls.h"
 #include "router/service/router_config.h"
 #include "router/service/router_metrics.h"
@@ -72,6 +75,7 @@ class Router {
          std::unique_ptr<ClientSecurity> node_security, const Log& log);
 
   absl::Status Record();
+  std::unique_ptr<NodeCopies> MakeCopies();
   absl::Status Listen();
   void Follow(const Log& log);
   void Tick();
@@ -84,10 +88,15 @@ class Router {
   Sha256BlockHasher hasher_;
   Metrics metrics_;
   CallMetrics call_metrics_;
+  StoppableWait copy_wait_;
   const std::unique_ptr<DecisionRecorder> recorder_;  // Null: nothing is recorded.
   const std::unique_ptr<RouterCore> core_;
   RouterCalls::Followers followers_;  // All there before a call can come.
   const RoutePolicySet policies_;
+  // These three are null where no copies are made.
+  std::unique_ptr<NodeCopies> copies_;
+  const std::unique_ptr<Replicator> replicator_;
+  const std::unique_ptr<ReplicationMetrics> copy_metrics_;
   RouterCalls calls_;
   RouterService service_;
   std::optional<RouterMetrics> router_metrics_;

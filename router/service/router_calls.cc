@@ -112,6 +112,13 @@ absl::Status RouterCalls::Route(const Caller& caller, const v1::RouteRequest& re
   const absl::StatusOr<RouteAnswer> answer = parts_.core->Route(query);
   if (!answer.ok()) return answer.status();
   ToMessage(*answer, parts_.core->incarnation(), response);
+  if (parts_.replicator != nullptr) {
+    parts_.replicator->OnRouted({.tenant = prompt->tenant,
+                                 .fingerprint = *fingerprint,
+                                 .keys = prompt->keys,
+                                 .block_tokens = parts_.core->BlockTokens(*fingerprint).value_or(0),
+                                 .replicas = answer->replicas});
+  }
   return absl::OkStatus();
 }
 

@@ -21,6 +21,7 @@
 #include "common/rpc/caller_identity.h"
 #include "router/core/router_core.h"
 #include "router/policy/policy_registry.h"
+#include "router/replication/replicator.h"
 #include "router/service/feed_follower.h"
 
 namespace cairn::router {
@@ -35,6 +36,8 @@ class RouterCalls {
     const RoutePolicySet* policies = nullptr;
     // By holder.
     const Followers* followers = nullptr;
+    // Told of each prompt that is routed; null: no copies are made.
+    Replicator* replicator = nullptr;
   };
 
   explicit RouterCalls(const Parts& parts) : parts_(parts) {}

@@ -31,6 +31,8 @@ constexpr ByteSize kNamespaceHolderBytes = ByteSize(16);
 constexpr ByteSize kPartitionBytes = ByteSize(768);
 // A record as it is written, in the forms that it goes through.
 constexpr ByteSize kDecisionWriterBytes = ByteSize::MiB(4);
+// What is known of prefixes, orders that wait, and calls that run.
+constexpr ByteSize kCopiesBytes = ByteSize::MiB(32);
 // A connection's buffers, a message as it comes and as it is parsed, a thread.
 constexpr ByteSize kFeedBytes = ByteSize::MiB(4);
 // A call that runs: its message as it comes, parsed, and its keys; on at most so many threads of
@@ -82,6 +84,11 @@ void CheckPolicy(const RouterConfig& config, ConfigErrors& errors) {
   errors.CheckReal("disk-tokens-per-second", config.disk_tokens_per_second, 0, kRateMax);
   errors.CheckReal("same-host-tokens-per-second", config.same_host_tokens_per_second, 0, kRateMax);
   errors.CheckReal("remote-tokens-per-second", config.remote_tokens_per_second, 0, kRateMax);
+  errors.CheckRange("replicate-bytes-per-second", config.replicate_bytes_per_second, ByteSize(),
+                    kBytesMax);
+  errors.CheckRange("replicate-tokens-min", config.replicate_tokens_min, int64_t{1},
+                    int64_t{1} << 22);
+  errors.CheckReal("replicate-bytes-per-token", config.replicate_bytes_per_token, 1, 1e9);
   errors.CheckRange("replica-kv-tokens", config.replica_kv_tokens, int64_t{0}, int64_t{1} << 40);
 }
 
@@ -174,6 +181,14 @@ DecisionRecorderOptions RouterConfig::RecorderOptions() const {
   return options;
 }
 
+ReplicationOptions RouterConfig::CopyOptions() const {
+  ReplicationOptions options;
+  options.bytes_per_second = replicate_bytes_per_second.bytes();
+  options.prefix_tokens_min = static_cast<uint64_t>(replicate_tokens_min);
+  options.bytes_per_token = replicate_bytes_per_token;
+  return options;
+}
+
 MemorySum RouterConfig::Memory() const {
   const auto node_count = static_cast<int64_t>(nodes.size());
   MemorySum sum;
@@ -196,6 +211,9 @@ MemorySum RouterConfig::Memory() const {
   if (!record_decisions.empty()) {
     sum.Add("decisions to record", Plus(ByteSize(kDecisionQueueBytes), kDecisionWriterBytes),
             "record-decisions");
+  }
+  if (replicate_bytes_per_second.bytes() > 0) {
+    sum.Add("copies of hot prefixes", kCopiesBytes, "replicate-bytes-per-second");
   }
   sum.Add("feeds", Times(node_count, kFeedBytes), "nodes");
   sum.Add("connections", TransportBytes(), "connections-max");

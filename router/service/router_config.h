@@ -18,6 +18,7 @@
 #include "router/core/router_options.h"
 #include "router/decisions/decision_recorder.h"
 #include "router/policy/policy_registry.h"
+#include "router/replication/replication_types.h"
 
 namespace cairn::router {
 
@@ -48,6 +49,11 @@ struct RouterConfig {
   double same_host_tokens_per_second = 0;  // 0: workers do not read from there.
   double remote_tokens_per_second = 0;
   int64_t replica_kv_tokens = 0;  // 0: not known.
+
+  // Copies of hot prefixes; 0 bytes a second: none are made.
+  ByteSize replicate_bytes_per_second = ByteSize::MiB(64);
+  int64_t replicate_tokens_min = 1024;
+  double replicate_bytes_per_token = 128 * 1024;  // Before a copy said how many they are.
 
   // Feeds.
   absl::Duration degraded_after = absl::Seconds(1);
@@ -85,6 +91,7 @@ struct RouterConfig {
   RouterOptions CoreOptions() const;
   PrefixCostOptions PolicyOptions() const;
   DecisionRecorderOptions RecorderOptions() const;
+  ReplicationOptions CopyOptions() const;
 
   // The terms of what the process may come to hold.
   MemorySum Memory() const;

@@ -51,6 +51,14 @@ ABSL_FLAG(double, remote_tokens_per_second, 0,
 ABSL_FLAG(int64_t, replica_kv_tokens, 0,
           "KV tokens that a worker's own memory holds, where its node does not say; 0: not known.");
 
+ABSL_FLAG(
+    cairn::ByteSize, replicate_bytes_per_second, cairn::ByteSize::MiB(64),
+    "Bytes a second of hot prefixes that nodes are asked to copy from their saturated holders "
+    "(nodes need a --peer-file); 0: none.");
+ABSL_FLAG(int64_t, replicate_tokens_min, 1024, "Shorter prefixes are not copied.");
+ABSL_FLAG(double, replicate_bytes_per_token, 128 * 1024,
+          "Bytes of a token's KV, until a copy of the namespace said how many they are.");
+
 ABSL_FLAG(int, degraded_after_ms, 1'000, "Silence of a node after which it counts as degraded.");
 ABSL_FLAG(int, out_after_ms, 2'000, "Silence of a node after which nothing of it is matched.");
 ABSL_FLAG(int, feed_silence_ms, 10'000, "Silence of a feed after which it is opened anew.");
@@ -112,6 +120,9 @@ RouterConfig ConfigFromFlags() {
   config.same_host_tokens_per_second = absl::GetFlag(FLAGS_same_host_tokens_per_second);
   config.remote_tokens_per_second = absl::GetFlag(FLAGS_remote_tokens_per_second);
   config.replica_kv_tokens = absl::GetFlag(FLAGS_replica_kv_tokens);
+  config.replicate_bytes_per_second = absl::GetFlag(FLAGS_replicate_bytes_per_second);
+  config.replicate_tokens_min = absl::GetFlag(FLAGS_replicate_tokens_min);
+  config.replicate_bytes_per_token = absl::GetFlag(FLAGS_replicate_bytes_per_token);
   config.degraded_after = ms(absl::GetFlag(FLAGS_degraded_after_ms));
   config.out_after = ms(absl::GetFlag(FLAGS_out_after_ms));
   config.feed_silence = ms(absl::GetFlag(FLAGS_feed_silence_ms));
