@@ -266,7 +266,8 @@ void LocalServer::Close(const ConnectionPtr& connection) {
   LocalSession* session = connection->session();
   if (session == nullptr) return;
   const BorrowerId borrower = session->borrower();
-  if (session->returned_all() || !parts_.store->BorrowerGone(borrower)) return;
+  // One that gave back what it got has nothing.
+  if (!parts_.store->BorrowerGone(borrower)) return;
   Descriptor watch = connection->TakeProcessWatch();
   const int fd = watch.get();
   // Known before it is watched, so that the end of its process finds it.

@@ -230,7 +230,6 @@ void LocalSession::End(const v1::LocalEnd& request) {
 
 void LocalSession::Unmapped(const v1::LocalUnmapped& request) {
   if (request.all()) {
-    returned_all_ = true;
     given_.clear();
     parts_.store->ReturnAllSegments(borrower_);
     return;

@@ -60,8 +60,6 @@ class LocalSession {
 
   const Caller& caller() const { return caller_; }
   BorrowerId borrower() const { return borrower_; }
-  // The client has said that it has nothing mapped any more.
-  bool returned_all() const { return returned_all_; }
 
  private:
   // A lease that the node took for a read, or a share of another that is held.
@@ -94,7 +92,6 @@ class LocalSession {
   const BorrowerId borrower_;
   absl::flat_hash_map<LeaseId, Share> shares_;
   absl::flat_hash_set<uint64_t> given_;  // Memory segments that the client may have mapped.
-  bool returned_all_ = false;
   mutable absl::Mutex staging_mutex_;
   // Shared with a put that is under way when its time is over.
   std::shared_ptr<StagingArea> staging_ ABSL_GUARDED_BY(staging_mutex_);

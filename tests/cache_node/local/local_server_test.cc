@@ -271,6 +271,23 @@ TEST_F(LocalServerTest, ASocketAtAPathIsThereWhileItsNodeIsAndIsMadeAnewAfterACr
   EXPECT_NE(access(path.c_str(), F_OK), 0);
 }
 
+TEST_F(LocalServerTest, WhatAClientGetsAfterItGaveAllBackIsKnownToBeWithIt) {
+  auto client = Connect();
+  ASSERT_EQ(client->Ask(ReadRequest())->places().segments_size(), 1);
+  v1::LocalRequest all;
+  all.mutable_unmapped()->set_all(true);
+  client->Send(all);
+  EXPECT_TRUE(Becomes("cairn_local_lent_segments", 0));
+  ASSERT_EQ(client->Ask(ReadRequest())->places().segments_size(), 1);
+  const std::string connection = client->connection;
+  client = nullptr;
+  EXPECT_TRUE(Becomes("cairn_local_connections", 0));
+  EXPECT_EQ(Metric("cairn_local_lent_segments"), 1);
+  // Until it says so in its next hello.
+  client = Connect(connection);
+  EXPECT_EQ(Metric("cairn_local_lent_segments"), 0);
+}
+
 TEST_F(LocalServerTest, TenThousandConnectionsLeaveNoDescriptor) {
   const auto channel =
       grpc::CreateChannel(node_->addresses()[0], grpc::InsecureChannelCredentials());
