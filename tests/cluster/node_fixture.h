@@ -29,6 +29,8 @@ class NodeTest : public ::testing::Test {
   void StartNode(std::vector<std::string> flags);
   ServerProcess& node() { return *node_; }
   std::unique_ptr<TestClient> NewClient() const;
+  // For logs, which are printed when the test failed.
+  const std::string& folder() const { return folder_; }
 
   // Starts an actor with these flags beside --node.
   std::unique_ptr<ChildProcess> StartActor(const std::string& role,
