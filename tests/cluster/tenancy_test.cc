@@ -178,25 +178,6 @@ TEST_F(TenancyTest, ALeaseOfAnothersIsAsUnknownAsNone) {
   EXPECT_TRUE(answer->lease->End({uint32_t{kBlocks}}).ok());
 }
 
-TEST_F(TenancyTest, WhatIsReadInPlaceIsOnesOwn) {
-  ASSERT_NO_FATAL_FAILURE(StartNode());
-  ASSERT_NO_FATAL_FAILURE(Put(Acme()));
-  const auto own = Acme().ReadInPlace(Space(Acme()), Keys());
-  ASSERT_TRUE(own.ok()) << own.status();
-  EXPECT_EQ(own->there_prefix(), kBlocks);
-  const auto foreign = Globex().ReadInPlace(Space(Globex()), Keys());
-  ASSERT_TRUE(foreign.ok()) << foreign.status();
-  EXPECT_EQ(foreign->there_prefix(), 0u);
-  EXPECT_EQ(foreign->state(0), v1::BLOCK_STATE_NEVER_SEEN);
-  // Under a lease of acme's.
-  const Prompt prompt = PromptOf(Acme(), Space(Acme()));
-  const auto found = Acme().Lookup(Space(Acme()), {&prompt, 1}, {.lease_readers = 2});
-  ASSERT_TRUE(found.ok() && found->lease.has_value());
-  ReadLease joined = Globex().JoinLease(found->lease->id(), 1, 1);
-  EXPECT_EQ(Globex().ReadInPlace(Space(Globex()), Keys(), &joined).status().code(), kAborted);
-  joined.Release();
-}
-
 TEST_F(TenancyTest, ReservingKeysOfAnothersAndWritingUnderItsToken) {
   ASSERT_NO_FATAL_FAILURE(StartNode());
   const NamespaceHandle space = Space(Acme());
