@@ -20,6 +20,7 @@ class FakeTrace final : public replay::TraceReader {
     double arrival_s = 0;
     uint64_t name_space = 0;
     std::string source = {};
+    uint64_t output_tokens = 0;
   };
 
   explicit FakeTrace(std::vector<Prompt> prompts) : prompts_(std::move(prompts)) {}
@@ -37,6 +38,7 @@ class FakeTrace final : public replay::TraceReader {
     request.prompt =
         replay::TracePrompt::FromIds(prompt.name_space, kBlockTokens, std::move(runs), tokens);
     request.source = prompt.source;
+    request.output_tokens = prompt.output_tokens;
     return request;
   }
 

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "common/base/check.h"
-#include "common/identity/rendezvous.h"
+#include "tests/bench/routing/ideal_misses.h"
+#include "tests/bench/routing/median.h"
 #include "tests/bench/routing/node_cache.h"
+#include "tests/bench/routing/route_query.h"
 #include "tests/bench/routing/stale_view.h"
 
 namespace cairn::bench {
@@ -42,7 +44,7 @@ class RoutingRun {
     computed_.resize(options.nodes);
     prefix_seed_ = random_();
     snapshot_.block_tokens = trace.block_tokens();
-    snapshot_.transfer.own = {1e15, 1e15, 1e15};
+    snapshot_.transfer.own = kCachedCostsNothing;
   }
 
   RoutingFigures Run() {
@@ -57,11 +59,7 @@ class RoutingRun {
 
   void Look(const BlockTrace::Request& request, uint32_t router) {
     snapshot_.prompt_tokens = request.tokens;
-    snapshot_.prefix_hash.reset();
-    if (!path_.empty()) {
-      const size_t hashed = std::min(path_.size(), kRendezvousBlocks);
-      snapshot_.prefix_hash = BlockTrace::KeyOf(path_[hashed - 1]) ^ prefix_seed_;
-    }
+    snapshot_.prefix_hash = PrefixHashOf(path_, prefix_seed_);
     snapshot_.random = random_();
     for (uint32_t node = 0; node < options_.nodes; ++node) {
       router::ReplicaView& replica = snapshot_.replicas[node];
@@ -114,12 +112,9 @@ class RoutingRun {
       figures.busiest_over_mean =
           *std::max_element(computed_.begin(), computed_.end()) * options_.nodes / all;
     }
-    std::sort(waits_s_.begin(), waits_s_.end());
-    double sum = 0;
-    for (const double wait : waits_s_) sum += wait;
-    figures.mean_wait_s = sum / static_cast<double>(waits_s_.size());
-    figures.p50_wait_s = waits_s_[waits_s_.size() / 2];
-    figures.p99_wait_s = waits_s_[waits_s_.size() * 99 / 100];
+    figures.mean_wait_s = MeanOf(waits_s_);
+    figures.p50_wait_s = QuantileOf(&waits_s_, 50);
+    figures.p99_wait_s = QuantileOf(&waits_s_, 99);
     return figures;
   }
 
@@ -139,30 +134,12 @@ class RoutingRun {
   std::vector<Block> path_;  // Of the request at hand.
 };
 
-double MedianOf(const std::vector<RoutingFigures>& runs, double RoutingFigures::*figure) {
-  std::vector<double> values;
-  for (const RoutingFigures& run : runs) values.push_back(run.*figure);
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
-
 }  // namespace
 
 double NodeTokensPerSecond(const BlockTrace& trace, uint32_t nodes) {
   CAIRN_CHECK(nodes > 0 && !trace.requests().empty());
-  // With room for all blocks, which are seen before exactly when their numbers are low.
-  uint64_t missing = 0;
-  Block seen = 0;
-  std::vector<Block> path;
-  for (const BlockTrace::Request& request : trace.requests()) {
-    trace.PathOf(request, &path);
-    uint32_t hits = 0;
-    while (hits < path.size() && path[hits] < seen) ++hits;
-    for (const Block block : path) seen = std::max(seen, block + 1);
-    missing += request.tokens - trace.TokensOf(request, hits);
-  }
   const double span_s = std::max(1.0, trace.requests().back().arrival_s);
-  return static_cast<double>(missing) / span_s / nodes / kLoadWithIdealHits;
+  return static_cast<double>(IdealMissTokens(trace)) / span_s / nodes / kLoadWithIdealHits;
 }
 
 RoutingFigures SimulateRouting(const BlockTrace& trace, const router::RoutePolicy& policy,

@@ -37,7 +37,8 @@ struct RoutingFigures {
   double p99_wait_s = 0;
 };
 
-// Tokens a second of one node, as above.
+// Tokens a second of one node, as above. The trace is as long as from its start, which of a part of
+// one (BlockTraceOptions::source) is not its first request, to its last request.
 double NodeTokensPerSecond(const BlockTrace& trace, uint32_t nodes);
 
 // REQUIRES: a trace with requests; nodes, capacity, routers and seeds above zero.
