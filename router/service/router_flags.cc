@@ -28,8 +28,10 @@ ABSL_FLAG(std::string, route_policy, std::string(cairn::router::kDefaultRoutePol
 ABSL_FLAG(double, miss_weight, 10,
           "Weight of a miss against waiting: a replica keeps a prefix until the extra wait there "
           "exceeds so many times what the hit saves.");
-ABSL_FLAG(int64_t, short_match_tokens, 1024,
-          "A best match under this, or under a quarter of the prompt, is too short to follow.");
+ABSL_FLAG(
+    int64_t, short_match_tokens, 1024,
+    "A best match under this, or under a quarter of the prompt, is too short to follow: there the "
+    "hash of the first blocks chooses among the least queued.");
 ABSL_FLAG(
     int, ramp_ms, 30'000,
     "Time in which a new replica's queue is counted longer, less and less, so that it does not "
@@ -42,12 +44,14 @@ ABSL_FLAG(double, prefill_tokens_per_second, 15'000,
           "Tokens a second that a replica computes, until its own rate is learned.");
 ABSL_FLAG(double, device_tokens_per_second, 1e9,
           "Tokens a second that a worker reads from its own node's device memory; 0: it cannot.");
-ABSL_FLAG(double, host_tokens_per_second, 200'000, "The same from its own node's host memory.");
-ABSL_FLAG(double, disk_tokens_per_second, 25'000, "The same from its own node's disk.");
+ABSL_FLAG(double, host_tokens_per_second, 200'000,
+          "Tokens a second that a worker reads from its own node's host memory; 0: it cannot.");
+ABSL_FLAG(double, disk_tokens_per_second, 25'000,
+          "Tokens a second that a worker reads from its own node's disk; 0: it cannot.");
 ABSL_FLAG(double, same_host_tokens_per_second, 0,
-          "The same from another node on its host; 0: it reads none there.");
+          "Tokens a second that a worker reads from another node on its host; 0: none.");
 ABSL_FLAG(double, remote_tokens_per_second, 0,
-          "The same from a node on another host; 0: it reads none there.");
+          "Tokens a second that a worker reads from a node on another host; 0: none.");
 ABSL_FLAG(int64_t, replica_kv_tokens, 0,
           "KV tokens that a worker's own memory holds, where its node does not say; 0: not known.");
 
@@ -78,7 +82,7 @@ ABSL_FLAG(int, bookings_max, 65'536, "Requests routed and not reported to have e
 ABSL_FLAG(int, sessions_max, 16'384,
           "Sessions whose last replica is remembered; the one used longest ago goes first.");
 ABSL_FLAG(int, speculative_blocks_max, 262'144,
-          "Blocks that such requests are about to write, remembered until the feed says so.");
+          "Blocks that routed requests are about to write, remembered until the feed says so.");
 ABSL_FLAG(int, answers_remembered_max, 8'192,
           "Answers remembered so that retries with a request id are safe.");
 ABSL_FLAG(int, replicas_per_answer_max, 16, "Replicas in one answer.");
