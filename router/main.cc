@@ -1,5 +1,6 @@
 // cairn-router: sends each request to the replica that holds its longest useful prefix.
 
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -19,6 +20,8 @@ int main(int argc, char** argv) {
   using cairn::router::Router;
   cairn::TuneAllocator();
   cairn::TakeShortTurns();
+  // A file at the limit of the process's file sizes ends the recording and not the router.
+  std::signal(SIGXFSZ, SIG_IGN);
   const cairn::ProgramInfo info{.name = "cairn-router",
                                 .summary = "says which replica holds the longest useful prefix",
                                 .version = "1"};

@@ -2,7 +2,8 @@
 //
 // Total tokens over total seconds, each report weighing kDecay of the next, so that long requests
 // count for more than short ones and the prior fades. Stays within kFactorMax of the prior,
-// whatever is reported. A value.
+// whatever is reported, and no single report weighs so much that others could not outweigh it. A
+// value.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +26,11 @@ class LearnedRate {
     CAIRN_CHECK(prior_per_second > 0 && prior_weight_seconds > 0);
   }
 
-  // What is no measurement (no tokens, no time, not finite) changes nothing.
+  // What is no measurement (no tokens, no time, not finite) changes nothing. A rate that is out of
+  // bounds counts as the bound, and for as long as its tokens take at that.
   void Add(double tokens, double seconds) {
     if (!(tokens > 0) || !(seconds > 0) || !std::isfinite(tokens / seconds)) return;
+    seconds = std::clamp(seconds, tokens / (prior_ * kFactorMax), tokens / (prior_ / kFactorMax));
     tokens_ = tokens_ * kDecay + tokens;
     seconds_ = seconds_ * kDecay + seconds;
   }

@@ -1,6 +1,6 @@
 #include "router/core/router_core.h"
 
-#include <cmath>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +16,10 @@ namespace {
 constexpr size_t kStripesPerTick = 32;
 // Records of a batch that are taken in before queries get their turn: some 20 microseconds.
 constexpr size_t kRecordsUnderLock = 256;
+// A booking ends before.
+constexpr double kComputeSecondsMax = 24 * 3600;
+// As --worker-kv-tokens of a node; what says more says "enough".
+constexpr uint64_t kReplicaKvTokensMax = uint64_t{1} << 40;
 // Times that a feed lets others run before it goes on, whoever still waits.
 constexpr int kGiveWayMost = 4;
 
@@ -163,9 +167,9 @@ void RouterCore::Tick() {
 }
 
 absl::StatusOr<bool> RouterCore::ReportOutcome(const OutcomeReport& report) {
-  if (!std::isfinite(report.compute_seconds) || report.compute_seconds < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("compute_seconds is ", report.compute_seconds, "; 0 or more is wanted"));
+  if (!(report.compute_seconds >= 0 && report.compute_seconds <= kComputeSecondsMax)) {
+    return absl::InvalidArgumentError(absl::StrCat("compute_seconds is ", report.compute_seconds,
+                                                   "; 0 to ", kComputeSecondsMax, " is wanted"));
   }
   const std::optional<Outcome> taken = TakeReport(report);
   if (!taken.has_value()) return false;
@@ -189,8 +193,12 @@ std::optional<Outcome> RouterCore::TakeReport(const OutcomeReport& report) {
     return std::nullopt;
   }
   Outcome outcome;
-  const bool foreign =
-      report.tenant.has_value() && !ledger_.BelongsTo(report.booking, absl::HashOf(*report.tenant));
+  const auto is_owner = [&](absl::string_view tenant) {
+    mutex_.AssertReaderHeld();
+    return ledger_.BelongsTo(report.booking, absl::HashOf(tenant));
+  };
+  const bool foreign = report.tenants.has_value() &&
+                       std::none_of(report.tenants->begin(), report.tenants->end(), is_owner);
   outcome.booking = foreign ? BookingId() : report.booking;  // Which never is one.
 
   outcome.phase = report.phase;
@@ -290,7 +298,9 @@ bool RouterCore::Serves(HolderIndex holder, absl::Time now) const {
 
 std::optional<uint64_t> RouterCore::KvTokensMaxOf(HolderIndex holder) const {
   const std::optional<v1::NodeInfo>& node = feeds_[holder]->node();
-  if (node.has_value() && node->worker_kv_tokens() > 0) return node->worker_kv_tokens();
+  if (node.has_value() && node->worker_kv_tokens() > 0) {
+    return std::min(node->worker_kv_tokens(), kReplicaKvTokensMax);
+  }
   return options_.replica_kv_tokens;
 }
 

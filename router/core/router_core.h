@@ -74,8 +74,8 @@ class RouterCore {
   void OnFeedBroken(HolderIndex holder);
   void Tick();
 
-  // INVALID_ARGUMENT for a prompt shorter than its blocks, or a request id that was used for
-  // another request; UNAVAILABLE while no replica is known, or where all are excluded;
+  // INVALID_ARGUMENT for a prompt shorter than its blocks or too long, or a request id that was
+  // used for another request; UNAVAILABLE while no replica is known, or where all are excluded;
   // FAILED_PRECONDITION where none has the labels that are required; RESOURCE_EXHAUSTED at the
   // bound of bookings. A holder that is out, and a deadline that cannot be made, are no errors.
   absl::StatusOr<RouteAnswer> Route(const RouteQuery& query);
@@ -83,7 +83,7 @@ class RouterCore {
   LookupAnswer LookupPrefix(absl::string_view tenant, const Fingerprint& fingerprint,
                             absl::Span<const BlockKey> keys) const;
   // Idempotent. False when the booking is another incarnation's, or over: it was only counted.
-  // INVALID_ARGUMENT for seconds that are negative or not finite.
+  // INVALID_ARGUMENT for seconds that are negative, or more than a day.
   absl::StatusOr<bool> ReportOutcome(const OutcomeReport& report);
   std::vector<ReplicaStatus> ListReplicas() const;
 

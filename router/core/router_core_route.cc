@@ -69,7 +69,8 @@ ReplicaView RouterCore::ViewOf(const Matches& matches, absl::Time now, Candidate
   const Staleness* staleness = ledger_.StalenessOf(candidate->id);
   if (staleness != nullptr) view.stale_share = staleness->CautiousShare();
   if (const absl::Time since = new_since_[replica.holder]; since != absl::InfinitePast()) {
-    view.age_seconds = absl::ToDoubleSeconds(now - since);
+    // A hello that was taken in while this waited for the lock is of a later time.
+    view.age_seconds = std::max(0.0, absl::ToDoubleSeconds(now - since));
   }
   view.queued_prefill_tokens = load.prefill_tokens;
   view.running_kv_tokens = load.kv_tokens;
@@ -158,6 +159,11 @@ absl::StatusOr<RouteAnswer> RouterCore::Decide(const RouteQuery& query,
     return absl::InvalidArgumentError(
         absl::StrCat("prompt_tokens is ", prompt_tokens, ", less than the ", block_tokens_total,
                      " tokens of ", query.keys.size(), " blocks of ", matches.block_tokens));
+  }
+  if (prompt_tokens > kPromptTokensMax) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the prompt has ", prompt_tokens, " tokens in ", query.keys.size(), " blocks of ",
+        matches.block_tokens, "; at most ", kPromptTokensMax, " are routed"));
   }
   absl::StatusOr<RouteAnswer> answer = RouteAnew(query, prompt_tokens, matches, now, decision);
   if (answer.ok() && !query.request_id.empty()) {

@@ -123,8 +123,9 @@ struct OutcomeReport {
   uint64_t cached_tokens = 0;
   uint64_t computed_tokens = 0;
   double compute_seconds = 0;  // 0: not measured.
-  // Who reports: another tenant's booking is as unknown as one that never was. Nothing: whoever.
-  std::optional<absl::string_view> tenant = std::nullopt;
+  // Whom the reporter may act for: another tenant's booking is as unknown as one that never was.
+  // Nothing: for all.
+  std::optional<std::vector<absl::string_view>> tenants = std::nullopt;
 };
 
 struct ReplicaStatus {

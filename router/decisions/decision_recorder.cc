@@ -137,6 +137,7 @@ absl::Status DecisionRecorder::Write(const std::vector<Waiting>& records, uint64
         std::visit([this](const auto& record) { return Write(record); }, waiting);
     if (!status.ok()) return status;
   }
+  lost += std::exchange(left_out_, 0);
   if (lost == 0) return absl::OkStatus();
   v1::DecisionRecord record;
   record.mutable_lost()->set_records(lost);
@@ -157,10 +158,11 @@ absl::Status DecisionRecorder::Write(const Decision& decision) {
   v1::Decision* const message = message_->mutable_decision();
   message->Clear();
   ToMessage(decision, message);
+  if (!DecisionFromMessage(*message).ok()) return LeaveOut();
   CAIRN_CHECK(message_->SerializeToString(&payload_));
   const absl::StatusOr<bool> fits = MakeRoom(FrameBytes(table_) + FrameBytes(payload_));
   if (!fits.ok()) return fits.status();
-  if (!*fits) return absl::OkStatus();
+  if (!*fits) return LeaveOut();
   if (!file_has_table_) {
     if (absl::Status status = Add(table_); !status.ok()) return status;
     file_has_table_ = true;
@@ -172,12 +174,18 @@ absl::Status DecisionRecorder::Write(const Decision& decision) {
 absl::Status DecisionRecorder::Write(const DecisionOutcome& outcome) {
   v1::DecisionRecord record;
   ToMessage(outcome, record.mutable_outcome());
+  if (!OutcomeFromMessage(record.outcome()).ok()) return LeaveOut();
   const std::string payload = record.SerializeAsString();
   const absl::StatusOr<bool> fits = MakeRoom(FrameBytes(payload));
   if (!fits.ok()) return fits.status();
-  if (!*fits) return absl::OkStatus();
+  if (!*fits) return LeaveOut();
   ++buffered_.outcomes_recorded;
   return Add(payload);
+}
+
+absl::Status DecisionRecorder::LeaveOut() {
+  ++left_out_;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> DecisionRecorder::MakeRoom(uint64_t bytes) {

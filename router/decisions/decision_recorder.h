@@ -83,6 +83,8 @@ class DecisionRecorder final : public DecisionSink {
   absl::Status Write(const std::vector<Waiting>& records, uint64_t lost);
   absl::Status Write(const Decision& decision);
   absl::Status Write(const DecisionOutcome& outcome);
+  // One that no file has room for, or that a reader would take for damage and read no further.
+  absl::Status LeaveOut();
   // Begins the next file where `bytes` more do not fit into this one; false when no file has room.
   absl::StatusOr<bool> MakeRoom(uint64_t bytes);
   absl::Status Add(absl::string_view payload);
@@ -108,6 +110,7 @@ class DecisionRecorder final : public DecisionSink {
   std::shared_ptr<const ReplicaNames> names_;
   std::string table_;
   bool file_has_table_ = false;
+  uint64_t left_out_ = 0;  // And not yet said in the file.
 
   mutable absl::Mutex mutex_;
   std::vector<Waiting> queue_ ABSL_GUARDED_BY(mutex_);

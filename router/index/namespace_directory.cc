@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/identity/layout.h"
 
 namespace cairn::router {
 
@@ -14,8 +15,10 @@ NamespaceDirectory::NamespaceDirectory(size_t holders, size_t namespaces_max)
 
 absl::Status NamespaceDirectory::Registered(HolderIndex holder, const Fingerprint& fingerprint,
                                             uint32_t block_tokens, KeyScheme key_scheme) {
-  if (block_tokens == 0) {
-    return absl::InvalidArgumentError("a registered namespace has blocks of 0 tokens");
+  if (block_tokens == 0 || block_tokens > kBlockTokensMax) {
+    return absl::InvalidArgumentError(absl::StrCat("a registered namespace has blocks of ",
+                                                   block_tokens, " tokens; 1 to ", kBlockTokensMax,
+                                                   " are allowed"));
   }
   Entry* entry = FindOrMake(fingerprint);
   if (entry == nullptr) {

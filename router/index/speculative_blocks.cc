@@ -34,11 +34,15 @@ void SpeculativeBlocks::Mark(const BookingId& booking, HolderIndex holder, Parti
   CAIRN_CHECK(is_new);
   partitions_->Retain(partition);
   stands_.reserve(stands_.size() + keys.size());
+  size_t standing = 0;
   for (size_t i = 0; i < keys.size(); ++i) {
     if (i + kAhead < keys.size()) stands_.prefetch(keys[i + kAhead]);
-    stands_[keys[i]].push_back(number);
+    Stands& stands = stands_[keys[i]];
+    if (!stands.empty() && stands.back() == number) continue;  // The prompt has it twice.
+    stands.push_back(number);
+    ++standing;
   }
-  mark_count_ += keys.size();
+  mark_count_ += standing;
   key_count_ += keys.size();
   Speculation& made = speculations_[number];
   made.booking = booking;
@@ -46,7 +50,7 @@ void SpeculativeBlocks::Mark(const BookingId& booking, HolderIndex holder, Parti
   made.generation = generations_[holder];
   made.holder = holder;
   made.keys.assign(keys.begin(), keys.end());
-  made.standing = keys.size();
+  made.standing = standing;
   made.expires = now + options_.ttl;
   deadlines_.insert({made.expires, number});
 }

@@ -78,7 +78,8 @@ class SpeculativeBlocks {
     size_t operator()(const BlockKey& key) const { return BlockStripe::HashOf(key, seed); }
     uint64_t seed = absl::HashOf(uint64_t{1});  // Another in each process.
   };
-  // Those that stand on a key; one of a prompt that has it twice stands on it twice.
+  // Those that stand on a key, each once: a prompt that has one key 65,536 times is walked in as
+  // many steps, and not in their square.
   using Stands = absl::InlinedVector<Number, 2>;
 
   // Erases the key's marks for which the condition holds; those it belonged to are told.

@@ -152,7 +152,11 @@ absl::Status RouterCalls::ReportOutcome(const Caller& caller,
         "worker_address: ", request.worker_address().size(), " bytes, at most ", kNameBytesMax));
   }
   OutcomeReport report;
-  report.tenant = caller.tenant;
+  // As for prompts: a gateway routes for each of its tenants.
+  if (!caller.all_tenants) {
+    report.tenants.emplace(caller.tenants.begin(), caller.tenants.end());
+    report.tenants->push_back(caller.tenant);
+  }
   report.booking = *booking;
   report.router_incarnation = *incarnation;
   report.phase = *phase;

@@ -45,5 +45,12 @@ TEST(LearnedRateTest, StaysWithinAFactorOfThePrior) {
   EXPECT_EQ(rate.per_second(), 1);
 }
 
+TEST(LearnedRateTest, OneReportThatCannotBeIsOutweighedByTheNext) {
+  LearnedRate rate(15'000);
+  rate.Add(100, 1e300);
+  for (int i = 0; i < 50; ++i) rate.Add(15'000, 1);
+  EXPECT_GT(rate.per_second(), 10'000);
+}
+
 }  // namespace
 }  // namespace cairn::router

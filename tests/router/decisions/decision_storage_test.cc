@@ -7,10 +7,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "router/decisions/decision_frames.h"
@@ -120,6 +124,54 @@ TEST_F(DecisionStorageTest, TwoWritersOfOneFileAreOneTooMany) {
   EXPECT_THAT(status.message(), HasSubstr("another process writes it"));
   EXPECT_TRUE(first.Append("more").ok());
   EXPECT_EQ(Content(path_), DecisionHead() + "more");
+}
+
+// Several routers that are started at once with one file, again and again.
+TEST_F(DecisionStorageTest, OfThoseThatBeginAtOnceOneWritesAndNothingIsLost) {
+  constexpr int kRounds = 300;
+  constexpr size_t kWriters = 4;
+  std::string before;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<std::unique_ptr<DecisionFiles>> writers;
+    std::vector<absl::Status> began(kWriters);
+    std::vector<std::thread> threads;
+    std::barrier together(kWriters);
+    for (size_t i = 0; i < kWriters; ++i) {
+      writers.push_back(std::make_unique<DecisionFiles>(path_));
+      threads.emplace_back([&, i] {
+        together.arrive_and_wait();
+        began[i] = writers[i]->Begin();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    // Every other round leaves next to nothing, which the next one replaces.
+    const std::string content = DecisionHead() + std::string(round % 2 == 0 ? 5000 : 10,
+                                                             static_cast<char>('a' + round % 7));
+    int writing = 0;
+    for (size_t i = 0; i < kWriters; ++i) {
+      if (!began[i].ok()) {
+        EXPECT_THAT(began[i].message(), HasSubstr("another process writes it"));
+        continue;
+      }
+      ++writing;
+      ASSERT_TRUE(writers[i]->Append(content).ok());
+    }
+    ASSERT_EQ(writing, 1) << "round " << round;
+    ASSERT_EQ(Content(path_), content) << "round " << round;
+    ASSERT_EQ(Content(before_), before) << "round " << round;
+    if (round % 2 == 0) before = content;
+  }
+}
+
+TEST_F(DecisionStorageTest, AFileThatWasMovedWhileItWasWrittenIsLeftWhereItIs) {
+  DecisionFiles files(path_);
+  ASSERT_TRUE(files.Begin().ok());
+  ASSERT_TRUE(files.Append(DecisionHead() + std::string(5000, 'a')).ok());
+  std::filesystem::rename(path_, folder_ + "/moved");
+  ASSERT_TRUE(files.Begin().ok());
+  ASSERT_TRUE(files.Append("b").ok());
+  EXPECT_EQ(Content(path_), "b");
+  EXPECT_EQ(Content(folder_ + "/moved"), DecisionHead() + std::string(5000, 'a'));
 }
 
 TEST_F(DecisionStorageTest, AFolderThatIsNotThereIsNamed) {

@@ -124,12 +124,27 @@ TEST_F(SpeculativeBlocksTest, ABookingIsForgottenWithTheLastOfItsMarks) {
 TEST_F(SpeculativeBlocksTest, AKeyThatAPromptHasTwiceIsCountedRight) {
   const std::vector<BlockKey> keys = {NumberedKey(1), NumberedKey(1)};
   marks_.Mark(Booking(1), 0, partition_, keys, kStart);
-  EXPECT_EQ(marks_.mark_count(), 2u);
+  EXPECT_EQ(marks_.mark_count(), 1u);
+  EXPECT_EQ(marks_.key_count(), 2u);
   marks_.Fed(0, NumberedKey(1));
   EXPECT_EQ(marks_.key_count(), 0u);
   marks_.Mark(Booking(1), 0, partition_, keys, kStart);
   marks_.End(Booking(1), false, kStart);
   EXPECT_EQ(marks_.mark_count(), 0u);
+}
+
+// 65,536 times the same key is a prompt that a client can send; each of them is looked up.
+TEST_F(SpeculativeBlocksTest, AKeyThatAPromptHasOftenIsVisitedOnce) {
+  const std::vector<BlockKey> keys = {NumberedKey(1), NumberedKey(2), NumberedKey(1),
+                                      NumberedKey(1), NumberedKey(2)};
+  marks_.Mark(Booking(1), 0, partition_, keys, kStart);
+  EXPECT_THAT(HoldersOf(1), ElementsAre(0));
+  EXPECT_THAT(HoldersOf(2), ElementsAre(0));
+  marks_.Mark(Booking(2), 1, partition_, keys, kStart);
+  EXPECT_THAT(HoldersOf(1), ElementsAre(0, 1));
+  marks_.End(Booking(1), false, kStart);
+  EXPECT_THAT(HoldersOf(1), ElementsAre(1));
+  EXPECT_EQ(marks_.mark_count(), 2u);
 }
 
 }  // namespace
