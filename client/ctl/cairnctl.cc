@@ -32,7 +32,7 @@ std::vector<Command> AllCommands() {
 std::string Usage() {
   std::string usage =
       "usage: cairnctl COMMAND [--flag value]...\n"
-      "Asks one cache node, or computes what needs none.\n\ncommands:\n";
+      "Asks cache nodes or a router, or computes what needs neither.\n\ncommands:\n";
   for (const Command& command : AllCommands()) {
     absl::StrAppend(&usage, absl::StrFormat("  %-16s %s\n", command.name, command.summary));
   }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "client/ctl/command.h"
 #include "client/ctl/inputs.h"
+#include "client/ctl/place_text.h"
 #include "client/ctl/usage_error.h"
 #include "common/base/hex.h"
 #include "router/decisions/decision_reader.h"
@@ -53,6 +54,22 @@ bool AsksTheSame(const CommandLine& line) {
   return !line.Given("policy") && !line.Given("miss-weight");
 }
 
+absl::Status ReadShown(const CommandLine& line, DecisionReplay::Options* options) {
+  if (!line.Given("decision")) return absl::OkStatus();
+  const std::string& text = line.Get("decision");
+  uint64_t sequence = 0;
+  const absl::StatusOr<std::string> booking = FromHex(text);
+  if (text.size() == 2 * sizeof(router::BookingId) && booking.ok()) {
+    options->shown_booking = router::BookingId::FromBytes(*booking);
+  } else if (absl::SimpleAtoi(text, &sequence)) {
+    options->shown_sequence = sequence;
+  } else {
+    return UsageError(absl::StrCat("--decision: '", text,
+                                   "' is neither the number of a decision nor a booking in hex"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<DecisionReplay::Options> ReadOptions(const CommandLine& line,
                                                     const router::DecisionRun& run) {
   DecisionReplay::Options options;
@@ -80,6 +97,7 @@ absl::StatusOr<DecisionReplay::Options> ReadOptions(const CommandLine& line,
   if (!differences.ok()) return differences.status();
   options.differences_max = *differences;
   options.differences_in_any_bit = AsksTheSame(line);
+  if (absl::Status status = ReadShown(line, &options); !status.ok()) return status;
   return options;
 }
 
@@ -138,8 +156,7 @@ Json JsonOf(const DecisionReplay::Outcomes& outcomes) {
           {"unmatched", outcomes.unmatched}};
 }
 
-// What a file says goes to a terminal.
-std::string Printable(const Json& name) { return absl::Utf8SafeCEscape(name.get<std::string>()); }
+std::string Printable(const Json& name) { return PrintableName(name.get<std::string>()); }
 
 std::string WorkerOf(const Decision& decision, size_t replica) {
   for (const router::ReplicaName& name : *decision.names) {
@@ -149,15 +166,15 @@ std::string WorkerOf(const Decision& decision, size_t replica) {
 }
 
 // In the order of the replayed answer.
-Json CandidatesOf(const DecisionReplay::Difference& difference) {
+Json CandidatesOf(const DecisionReplay::Answered& answered) {
   Json candidates = Json::array();
-  for (const RankedChoice& choice : difference.ranked) {
-    const ReplicaView& view = difference.decision.snapshot.replicas[choice.replica];
-    const auto& recorded = difference.decision.ranked;
+  for (const RankedChoice& choice : answered.ranked) {
+    const ReplicaView& view = answered.decision.snapshot.replicas[choice.replica];
+    const auto& recorded = answered.decision.ranked;
     const auto place =
         std::find_if(recorded.begin(), recorded.end(),
                      [&choice](const RankedChoice& one) { return one.replica == choice.replica; });
-    Json candidate = {{"worker_address", WorkerOf(difference.decision, choice.replica)},
+    Json candidate = {{"worker_address", WorkerOf(answered.decision, choice.replica)},
                       {"reason", std::string(router::RouteReasonName(choice.reason))},
                       {"score", choice.score}};
     if (place != recorded.end()) {
@@ -183,17 +200,18 @@ Json CandidatesOf(const DecisionReplay::Difference& difference) {
   return candidates;
 }
 
-Json JsonOf(const DecisionReplay::Difference& difference) {
-  const Decision& decision = difference.decision;
+Json JsonOf(const DecisionReplay::Answered& answered) {
+  const Decision& decision = answered.decision;
   return {{"sequence", decision.snapshot.sequence},
           {"time", absl::FormatTime(decision.time, absl::UTCTimeZone())},
           {"booking_hex", ToHex(decision.booking.view())},
           {"prompt_tokens", decision.snapshot.prompt_tokens},
           {"recorded_policy", decision.policy},
           {"recorded_choice", WorkerOf(decision, decision.ranked.front().replica)},
-          {"policy", difference.policy},
-          {"choice", WorkerOf(decision, difference.ranked.front().replica)},
-          {"candidates", CandidatesOf(difference)}};
+          {"policy", answered.policy},
+          {"score_unit", answered.score_unit},
+          {"choice", WorkerOf(decision, answered.ranked.front().replica)},
+          {"candidates", CandidatesOf(answered)}};
 }
 
 Json Report(const Replayed& replayed) {
@@ -209,12 +227,16 @@ Json Report(const Replayed& replayed) {
                  {"recorded", JsonOf(replay.recorded())},
                  {"policies", Json::array()},
                  {"outcomes", JsonOf(replay.outcomes())},
+                 {"shown", Json::array()},
                  {"differences", Json::array()}};
   for (const DecisionReplay::OfPolicy& policy : replay.policies()) {
     report["policies"].push_back(JsonOf(policy));
   }
-  for (const DecisionReplay::Difference& difference : replay.differences()) {
-    report["differences"].push_back(JsonOf(difference));
+  for (const DecisionReplay::Answered& answered : replay.shown()) {
+    report["shown"].push_back(JsonOf(answered));
+  }
+  for (const DecisionReplay::Answered& answered : replay.differences()) {
+    report["differences"].push_back(JsonOf(answered));
   }
   return report;
 }
@@ -241,6 +263,11 @@ void PrintTable(const Replayed& replayed, bool the_same, std::ostream* out) {
              absl::StrFormat("%.1f%%", 100 * Share(policy.same_choice, replayed.decisions)),
              policy.tally, out);
   }
+  *out
+      << "\nsame: share of the decisions with the recorded choice. queued, ttft: means, expected "
+         "at "
+         "that moment.\ncost: by the default policy's own rule, which favours it. busiest/mean: of "
+         "computed tokens.\n";
   if (the_same) {
     *out << "\n"
          << replay.policies().front().same_answer << " of " << replayed.decisions
@@ -252,24 +279,27 @@ void PrintTable(const Replayed& replayed, bool the_same, std::ostream* out) {
        << " cached tokens predicted, " << outcomes.delivered_tokens << " delivered\n";
 }
 
-void PrintDifference(const DecisionReplay::Difference& difference, std::ostream* out) {
-  const Json json = JsonOf(difference);
+void PrintAnswered(const DecisionReplay::Answered& answered, std::ostream* out) {
+  const Json json = JsonOf(answered);
   *out << "\ndecision " << json["sequence"] << ", " << json["prompt_tokens"]
        << " tokens: " << Printable(json["recorded_policy"]) << " chose "
-       << Printable(json["recorded_choice"]) << ", " << json["policy"].get<std::string>()
-       << " chooses " << Printable(json["choice"]) << "\n"
-       << absl::StrFormat("  %-24s %-11s %8s %12s %9s %9s %9s %9s %9s %8s\n", "worker", "reason",
-                          "recorded", "score", "own", "remote", "queued s", "compute s", "fetch s",
-                          "requests");
+       << Printable(json["recorded_choice"]) << ", " << answered.policy << " chooses "
+       << Printable(json["choice"]) << "; its score is in " << answered.score_unit << "\n"
+       << absl::StrFormat("  %-24s %-10s %12s %16s %9s %9s %9s %9s %9s %9s  %s\n", "worker",
+                          "reason", "score", "recorded", "own", "remote", "requests", "queued s",
+                          "compute s", "fetch s", "also");
   for (const Json& one : json["candidates"]) {
-    *out << absl::StrFormat("  %-24s %-11s %8s %12.4f %9d %9d %9.3f %9.3f %9.3f %8d\n",
-                            Printable(one["worker_address"]), one["reason"].get<std::string>(),
-                            one.contains("recorded_place") ? one["recorded_place"].dump() : "-",
-                            one["score"].get<double>(), one["own_tokens"].get<uint64_t>(),
-                            one["remote_tokens"].get<uint64_t>(),
-                            one["queued_seconds"].get<double>(),
-                            one["compute_seconds"].get<double>(),
-                            one["fetch_seconds"].get<double>(), one["requests"].get<uint64_t>());
+    const bool recorded = one.contains("recorded_place");
+    *out << absl::StrFormat(
+        "  %-24s %-10s %12.4f %16s %9d %9d %9d %9.3f %9.3f %9.3f  %s\n",
+        Printable(one["worker_address"]), one["reason"].get<std::string>(),
+        one["score"].get<double>(),
+        recorded ? absl::StrFormat("%d (%.4f)", one["recorded_place"].get<int>(),
+                                   one["recorded_score"].get<double>())
+                 : "-",
+        one["own_tokens"].get<uint64_t>(), one["remote_tokens"].get<uint64_t>(),
+        one["requests"].get<uint64_t>(), one["queued_seconds"].get<double>(),
+        one["compute_seconds"].get<double>(), one["fetch_seconds"].get<double>(), RareTerms(one));
   }
 }
 
@@ -326,10 +356,17 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
     absl::Status status = ReplayFile(line, path, decisions_max, streams, &replayed);
     if (!status.ok()) return status;
   }
+  if (line.Given("decision") && replayed.replay->shown().empty()) {
+    return absl::NotFoundError(absl::StrCat("--decision: no decision of the ", replayed.decisions,
+                                            " that were read is ", line.Get("decision")));
+  }
   if (output == "json") return Print(line, Report(replayed), streams.out);
   PrintTable(replayed, AsksTheSame(line), streams.out);
-  for (const DecisionReplay::Difference& difference : replayed.replay->differences()) {
-    PrintDifference(difference, streams.out);
+  for (const DecisionReplay::Answered& answered : replayed.replay->shown()) {
+    PrintAnswered(answered, streams.out);
+  }
+  for (const DecisionReplay::Answered& answered : replayed.replay->differences()) {
+    PrintAnswered(answered, streams.out);
   }
   return absl::OkStatus();
 }
@@ -349,9 +386,10 @@ Command ReplayDecisionsCommand() {
             "decision's own"},
            {"miss-weight", "X", "", "the default policy's; without it the router's"},
            {"limit", "N", "0", "ends after so many decisions; 0: with the file"},
-           {"differences", "N", "0",
-            "print so many decisions that differ, with each "
-            "candidate's terms"}},
+           {"decision", "N", "",
+            "print this one, with each candidate's terms: its number in the run, or its booking in "
+            "hex"},
+           {"differences", "N", "0", "print the first N that differ, likewise"}},
           /*asks_node=*/false),
       .run = Run};
 }

@@ -71,9 +71,17 @@ void DecisionReplay::Compare(const Decision& decision, const RoutePolicy& policy
   const bool same_answer =
       std::equal(decision.ranked.begin(), decision.ranked.end(), ranked.begin());
   if (same_answer) ++out->same_answer;
-  if (options_.differences_in_any_bit ? same_answer : same_choice) return;
-  if (differences_.size() >= options_.differences_max) return;
-  differences_.push_back({decision, std::string(policy.name()), std::move(ranked)});
+  const bool same = options_.differences_in_any_bit ? same_answer : same_choice;
+  const bool shown = IsShown(decision);
+  if (!shown && (same || differences_.size() >= options_.differences_max)) return;
+  (shown ? shown_ : differences_)
+      .push_back({decision, std::string(policy.name()), std::string(policy.score_unit()),
+                  std::move(ranked)});
+}
+
+bool DecisionReplay::IsShown(const Decision& decision) const {
+  return decision.snapshot.sequence == options_.shown_sequence ||
+         decision.booking == options_.shown_booking;
 }
 
 void DecisionReplay::Remember(const Decision& decision) {

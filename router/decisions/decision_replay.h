@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,10 @@ class DecisionReplay {
     // which its answer is another in any bit.
     size_t differences_max = 0;
     bool differences_in_any_bit = false;
+    // Kept beside these, each policy's answer to it, whether or not it differs: the decision of
+    // this place in the run, or of this booking.
+    std::optional<uint64_t> shown_sequence = std::nullopt;
+    std::optional<BookingId> shown_booking = std::nullopt;
   };
   struct OfPolicy {
     std::string policy;  // Empty: the one that decided.
@@ -37,9 +42,11 @@ class DecisionReplay {
     uint64_t same_choice = 0;
     uint64_t same_answer = 0;
   };
-  struct Difference {
+  // One decision, and the whole answer of a policy to it.
+  struct Answered {
     Decision decision;
     std::string policy;
+    std::string score_unit;
     std::vector<RankedChoice> ranked;
   };
   // What was predicted of decisions and what was reported of them.
@@ -63,7 +70,8 @@ class DecisionReplay {
   const ChoiceTally& recorded() const { return recorded_; }
   // In the order of the options.
   const std::vector<OfPolicy>& policies() const { return policies_; }
-  const std::vector<Difference>& differences() const { return differences_; }
+  const std::vector<Answered>& shown() const { return shown_; }
+  const std::vector<Answered>& differences() const { return differences_; }
   const Outcomes& outcomes() const { return outcomes_; }
 
  private:
@@ -77,6 +85,7 @@ class DecisionReplay {
 
   void Compare(const Decision& decision, const RoutePolicy& policy,
                const std::vector<RankedChoice>& by_default, OfPolicy* out);
+  bool IsShown(const Decision& decision) const;
   void Remember(const Decision& decision);
 
   Options options_;
@@ -84,7 +93,8 @@ class DecisionReplay {
   const RoutePolicy* default_policy_ = nullptr;
   ChoiceTally recorded_;
   std::vector<OfPolicy> policies_;
-  std::vector<Difference> differences_;
+  std::vector<Answered> shown_;
+  std::vector<Answered> differences_;
   Outcomes outcomes_;
   absl::flat_hash_map<BookingId, Predicted> predicted_;  // Not ended yet.
 };

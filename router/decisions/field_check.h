@@ -24,7 +24,7 @@ class FieldCheck {
   }
   // Of seconds and rates: from `min` to kAmountMax.
   double Amount(absl::string_view field, double value, double min = 0);
-  // Anything that is a number: scores have their policy's units.
+  // Of an answer, which no policy sees: anything that is a number, infinite ones too.
   double Number(absl::string_view field, double value);
   void Check(absl::string_view field, bool ok);
 

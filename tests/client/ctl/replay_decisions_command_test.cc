@@ -129,6 +129,27 @@ TEST(ReplayDecisionsCommandTest, DifferencesShowEachCandidate) {
   }
 }
 
+TEST(ReplayDecisionsCommandTest, OneDecisionIsShownAsEachPolicyMakesItWhetherOrNotItDiffers) {
+  const std::string path = FileOf(Recorded());
+  const auto shown = [&path](const std::string& decision) {
+    return Json::parse(RunIt({"--decisions", path, "--policy", "prefix_cost,least_loaded",
+                              "--decision", decision, "--output", "json"})
+                           .out)["shown"];
+  };
+  const Json by_number = shown("5");
+  ASSERT_EQ(by_number.size(), 2u);
+  EXPECT_EQ(by_number[0]["choice"], by_number[0]["recorded_choice"]);
+  EXPECT_EQ(by_number[1]["policy"], "least_loaded");
+  EXPECT_EQ(by_number[1]["sequence"], 5);
+  EXPECT_EQ(shown(by_number[0]["booking_hex"].get<std::string>()), by_number);
+
+  const Ran ran = RunIt({"--decisions", path, "--decision", "5"});
+  EXPECT_THAT(ran.out, HasSubstr("\ndecision 5, 6656 tokens: prefix_cost chose worker-"));
+  const Ran none = RunIt({"--decisions", path, "--decision", "5000"});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.err, HasSubstr("no decision of the 300 that were read is 5000"));
+}
+
 TEST(ReplayDecisionsCommandTest, NamesInAFileDoNotCommandATerminal) {
   router::ReplicaNames names = *router::NumberedNames(4);
   for (router::ReplicaName& name : names) name.worker_address = "\x1b[31mworker";
@@ -213,6 +234,7 @@ TEST(ReplayDecisionsCommandTest, CommandLinesThatMakeNoSenseEndWith2AndUsage) {
                                              {"--miss-weight", "much"},
                                              {"--limit", "-1"},
                                              {"--differences", "99999"},
+                                             {"--decision", "that one"},
                                              {"--output", "xml"}}) {
     std::vector<std::string> arguments = {"--decisions", path};
     arguments.insert(arguments.end(), flags.begin(), flags.end());

@@ -12,6 +12,7 @@
 namespace cairn::ctl {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -54,8 +55,13 @@ TEST_F(RouteCommandTest, PrintsTheReplicasWithTheirTermsAndEndsTheBooking) {
   const std::vector<v1::ReportOutcomeRequest> outcomes = router_.outcomes();
   ASSERT_THAT(outcomes, SizeIs(1));
   EXPECT_EQ(outcomes[0].phase(), v1::OUTCOME_PHASE_END);
+}
+
+TEST_F(RouteCommandTest, ThePersonIsToldWhatPutTheFirstOneBeforeTheOthers) {
   ASSERT_EQ(Run({}), 0) << err_;
-  EXPECT_THAT(out_, HasSubstr("replicas[0].worker: worker-1\n"));
+  EXPECT_THAT(out_, ContainsRegex("\nworker-1 +node-1 +PREFIX .*\nworker-2 +node-2 +LOAD "));
+  EXPECT_THAT(out_, HasSubstr("\nfirst: by its score, with a part of the prompt"));
+  EXPECT_THAT(out_, Not(HasSubstr("degraded")));
 }
 
 TEST_F(RouteCommandTest, AsksForWhatItWasTold) {
