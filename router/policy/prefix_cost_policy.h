@@ -17,6 +17,8 @@
 // one replica. There, rendezvous hashing of the first four blocks chooses among the least queued,
 // so that all routers send what begins alike to the same place before any feed has said so.
 //
+// README.md says the same step by step, with an example in numbers.
+//
 // What the rule leaves open was chosen in the closed loop of tests/router/core (conversation trace,
 // 3 nodes, 16 workers, ideal hit rate 0.3734; lost hit rate, and busiest node over mean):
 // (means of 8 timings; slack 1 and 2 and the other miss weights are single ones)

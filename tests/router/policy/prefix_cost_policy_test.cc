@@ -162,6 +162,35 @@ TEST_F(PrefixCostPolicyTest, AMatchIsShortUnderTheSmallerOfTheTwoBounds) {
   EXPECT_EQ(First().reason, RouteReason::kPrefix);
 }
 
+// What router/policy/README.md works out.
+TEST(PrefixCostExample, OfTheReadmeHolds) {
+  RouteSnapshot snapshot;
+  snapshot.prompt_tokens = 30'000;
+  snapshot.prefix_hash = 1;
+  snapshot.transfer.own = {1e9, 200'000, 25'000};
+  snapshot.replicas.resize(2);
+  for (ReplicaView& replica : snapshot.replicas) {
+    replica.available = true;
+    replica.prefill_tokens_per_second = 15'000;
+  }
+  ReplicaView& a = snapshot.replicas[0];
+  a.own_tokens[kHostTier] = 24'000;
+  a.queued_prefill_tokens = a.running_kv_tokens = 60'000;
+  const PrefixCostPolicy policy({});
+  const std::vector<RankedChoice> ranked = policy.Rank(snapshot);
+  EXPECT_EQ(ranked[0].replica, 0u);
+  EXPECT_NEAR(ranked[0].score, 9.24, 1e-9);
+  EXPECT_NEAR(ranked[0].terms.expected_ttft_seconds, 4.56, 1e-9);
+  EXPECT_NEAR(ranked[1].score, 20, 1e-9);
+  EXPECT_EQ(PrefixCostPolicy({.miss_weight = 2}).Rank(snapshot)[0].replica, 1u);
+  snapshot.deadline_seconds = 3;
+  EXPECT_EQ(policy.Rank(snapshot)[0].replica, 1u);
+  snapshot.deadline_seconds.reset();
+  a.own_tokens[kHostTier] = 1000;
+  EXPECT_EQ(policy.Rank(snapshot)[0].reason, RouteReason::kRendezvous);
+  EXPECT_EQ(policy.Rank(snapshot)[0].replica, 1u);
+}
+
 TEST_F(PrefixCostPolicyTest, NothingToRankIsNoError) {
   snapshot_.replicas.clear();
   snapshot_.prefix_hash = 1;
