@@ -23,6 +23,7 @@ struct Arguments {
   std::string suite;
   std::string json_path;  // Empty: print only.
   SuiteOptions options;
+  bool help = false;
   std::string error;  // Not empty: what is wrong with the rest.
 };
 
@@ -89,7 +90,9 @@ Arguments Parse(const std::vector<std::string>& words) {
   for (size_t i = 0; i < words.size() && arguments.error.empty(); ++i) {
     const size_t flag = i;
     absl::string_view word = words[i];
-    if (word == "--json") {
+    if (word == "--help" || word == "-h") {
+      arguments.help = true;
+    } else if (word == "--json") {
       const bool names_file = i + 1 < words.size() && !absl::StartsWith(words[i + 1], "-");
       if (names_file) arguments.json_path = words[++i];
     } else if (absl::ConsumePrefix(&word, "--json=")) {
@@ -107,27 +110,34 @@ Arguments Parse(const std::vector<std::string>& words) {
   return arguments;
 }
 
-int Usage(const std::string& error) {
-  std::fprintf(stderr,
-               "cairn-bench: %s\n"
-               "usage: cairn-bench SUITE [--json [FILE]] [--dir DIR]\n"
-               "       cairn-bench datapath [--only FAMILY]\n"
-               "       cairn-bench eviction --trace FILE --capacity BLOCKS [--policy NAME] "
-               "[--partial] [--source NAME]\n"
-               "       cairn-bench eviction --grid --traces DIR [--policy NAME]\n"
-               "       cairn-bench routing --trace FILE --capacity BLOCKS [--nodes N] "
-               "[--policy NAME] [--stale-seconds S] [--lose-batches SHARE] [--routers N] "
-               "[--seeds N] [--partial] [--source NAME]\n"
-               "       cairn-bench routing --model decode --trace FILE --capacity BLOCKS "
-               "[--nodes N] [--policy NAME] [--load SHARE] [--slow-share SHARE] "
-               "[--slow-speed FACTOR] [--kv-tokens N] [--slo-ttft-seconds S] [--slo-tpot-ms MS]\n"
-               "       (--policy all: each listed one, beside the default)\n"
-               "suites:\n",
-               error.c_str());
+void PrintUsage(std::FILE* out) {
+  std::fputs(
+      "usage: cairn-bench SUITE [--json [FILE]] [--dir DIR]\n"
+      "       cairn-bench datapath [--only FAMILY]\n"
+      "       cairn-bench eviction --trace FILE --capacity BLOCKS [--policy NAME] [--partial] "
+      "[--source NAME]\n"
+      "       cairn-bench eviction --grid --traces DIR [--policy NAME]\n"
+      "       cairn-bench index [--trace FILE]\n"
+      "       cairn-bench routing --trace FILE --capacity BLOCKS [--nodes N] [--policy NAME] "
+      "[--stale-seconds S] [--lose-batches SHARE] [--routers N] [--seeds N] [--partial] "
+      "[--source NAME]\n"
+      "       cairn-bench routing --model decode --trace FILE --capacity BLOCKS [--nodes N] "
+      "[--policy NAME] [--load SHARE] [--slow-share SHARE] [--slow-speed FACTOR] [--kv-tokens N] "
+      "[--slo-ttft-seconds S] [--slo-tpot-ms MS]\n"
+      "       (--capacity: blocks of each node; --policy all: each listed one, beside the "
+      "default)\n"
+      "tests/bench/README.md says what the figures mean.\n"
+      "suites:\n",
+      out);
   for (const Suite& suite : AllSuites()) {
-    std::fprintf(stderr, "  %s: %s\n", std::string(suite.name).c_str(),
+    std::fprintf(out, "  %s: %s\n", std::string(suite.name).c_str(),
                  std::string(suite.what).c_str());
   }
+}
+
+int Usage(const std::string& error) {
+  std::fprintf(stderr, "cairn-bench: %s\n", error.c_str());
+  PrintUsage(stderr);
   return kExitUsage;
 }
 
@@ -145,6 +155,10 @@ int Run(const Suite& suite, const SuiteOptions& options, const std::string& json
 
 int Main(const std::vector<std::string>& words) {
   const Arguments arguments = Parse(words);
+  if (arguments.help) {
+    PrintUsage(stdout);
+    return 0;
+  }
   if (!arguments.error.empty()) return Usage(arguments.error);
   for (const Suite& suite : AllSuites()) {
     if (suite.name == arguments.suite) return Run(suite, arguments.options, arguments.json_path);
