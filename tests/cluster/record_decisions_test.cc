@@ -1,5 +1,6 @@
 // A whole fleet whose router records what it decides: a replay runs through it, the router is ended
 // or killed, and cairnctl, as a program of its own, makes every decision again from the file.
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -106,6 +107,21 @@ TEST_F(RecordDecisionsTest, AKilledRouterLeavesWhatItWroteAndTheNextOneKeepsIt) 
   Replay(2);
   EXPECT_EQ(router().Terminate(kSoon), 0);
   EXPECT_EQ(ReportOf(path_)["policies"][0]["same_answer"], kRequests);
+}
+
+TEST_F(RecordDecisionsTest, AFileAtTheLimitOfItsProcessEndsTheRecordingAndNotTheRouter) {
+  ASSERT_NO_FATAL_FAILURE(AddNodes(2));
+  ASSERT_NO_FATAL_FAILURE(StartRouter(NodeAddresses(), Flags()));
+  Replay(1);
+  const absl::Time deadline = absl::Now() + kSoon;
+  while (ReportOf(path_)["outcomes"]["ended"] < kRequests && absl::Now() < deadline) continue;
+  const rlimit small{.rlim_cur = std::filesystem::file_size(path_) + 700,
+                     .rlim_max = RLIM_INFINITY};
+  ASSERT_EQ(prlimit(router().process().pid(), RLIMIT_FSIZE, &small, nullptr), 0);
+  EXPECT_GT(Replay(2), 0u);
+  EXPECT_THAT(router().Log(), HasSubstr("decisions are not recorded any more"));
+  EXPECT_EQ(router().Terminate(kSoon), 0);
+  EXPECT_GE(ReportOf(path_)["decisions"], kRequests);
 }
 
 TEST_F(RecordDecisionsTest, FlagsThatMakeNoSenseAreNamedAndForeignFilesLeftAlone) {
