@@ -6,11 +6,13 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "cairn/v1/cache_node.grpc.pb.h"
 #include "client/cpp/block_watcher.h"
 #include "common/base/check.h"
 #include "common/base/hex.h"
+#include "common/identity/frame.h"
 #include "common/rpc/retry_status.h"
 #include "common/server/thread_name.h"
 
@@ -19,6 +21,19 @@ namespace {
 
 // A node's wish to be left alone is heard as far as this.
 constexpr absl::Duration kRetryAfterMax = absl::Seconds(10);
+constexpr size_t kReadableBytesMax = 1024;
+
+// What a node said may be any bytes; it goes into messages, which take UTF-8 only, and to people's
+// terminals.
+std::string Readable(absl::string_view text) {
+  std::string readable(text.substr(0, kReadableBytesMax));
+  const bool utf8 = IsUtf8(readable);
+  for (char& c : readable) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (absl::ascii_iscntrl(byte) || (!utf8 && !absl::ascii_isascii(byte))) c = '?';
+  }
+  return readable;
+}
 
 }  // namespace
 
@@ -112,19 +127,20 @@ void FeedFollower::NoteTaken(const v1::WatchBlocksResponse& message, size_t resy
     status_.ended = absl::OkStatus();
     logged_.clear();
   }
-  Log(absl::StrCat("follows ", message.hello().node_id(), ", incarnation ",
+  Log(absl::StrCat("follows ", Readable(message.hello().node_id()), ", incarnation ",
                    ToHex(message.hello().incarnation())));
 }
 
 void FeedFollower::NoteEnded(const absl::Status& why) {
+  const std::string reason = Readable(why.message());
   {
     absl::MutexLock lock(&mutex_);
     ++status_.feeds_ended;
-    status_.ended = why;
-    if (logged_ == why.message()) return;
-    logged_ = std::string(why.message());
+    status_.ended = absl::Status(why.code(), reason);
+    if (logged_ == reason) return;
+    logged_ = reason;
   }
-  Log(absl::StrCat("no feed: ", why.message()));
+  Log(absl::StrCat("no feed: ", reason));
 }
 
 void FeedFollower::Log(absl::string_view line) const {

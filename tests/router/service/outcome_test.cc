@@ -127,5 +127,35 @@ TEST_F(OutcomeTest, UnreportedBookingEndsByItself) {
   EXPECT_FALSE(Report(route, v1::OUTCOME_PHASE_END));
 }
 
+// As a gateway is, whose prompts say in their scope whose they are.
+TEST_F(OutcomeTest, ACallerOfSeveralTenantsReportsForEachAndNobodyElseDoes) {
+  const Sha256BlockHasher hasher;
+  const RoutePolicySet policies{PrefixCostOptions{}};
+  const RouterCalls calls({.core = &router_->core(), .hasher = &hasher, .policies = &policies});
+  const Caller gateway{.id = "gateway", .tenant = "acme", .tenants = {"acme", "beta"}};
+  const Caller all{.id = "all", .tenant = "zeta", .all_tenants = true};
+  const Caller stranger{.id = "stranger", .tenant = "other", .tenants = {"other"}};
+  for (const Caller& caller : {gateway, all}) {
+    v1::RouteRequest request;
+    request.set_fingerprint(std::string(ScriptedFingerprint().view()));
+    v1::Region* const region = request.mutable_prompt()->add_regions();
+    region->mutable_scope()->set_tenant("beta");
+    region->add_tokens(7);
+    v1::RouteResponse route;
+    ASSERT_TRUE(calls.Route(caller, request, &route).ok());
+    v1::ReportOutcomeRequest report;
+    report.set_booking(route.booking());
+    report.set_router_incarnation(route.router_incarnation());
+    report.set_phase(v1::OUTCOME_PHASE_END);
+    v1::ReportOutcomeResponse response;
+    ASSERT_TRUE(calls.ReportOutcome(stranger, report, &response).ok());
+    EXPECT_FALSE(response.known());
+    EXPECT_EQ(Replica().requests, 1u);
+    ASSERT_TRUE(calls.ReportOutcome(caller, report, &response).ok());
+    EXPECT_TRUE(response.known()) << caller.id;
+    EXPECT_EQ(Replica().requests, 0u);
+  }
+}
+
 }  // namespace
 }  // namespace cairn::router
