@@ -71,6 +71,17 @@ TEST_F(PrefixCostPolicyTest, KvThatDoesNotFitIsWaitedFor) {
   EXPECT_NE(First().replica, 0u);
 }
 
+// All wait for KV anyhow: how much is booked beyond that does not drive a prompt from its prefix.
+TEST_F(PrefixCostPolicyTest, WhereKvIsShortEverywhereThePrefixDecides) {
+  for (size_t i = 0; i < 3; ++i) {
+    At(i).kv_tokens_max = 12'000;
+    At(i).running_kv_tokens = 52'000;
+  }
+  At(0).own_tokens[kHostTier] = 5000;
+  At(0).running_kv_tokens = 112'000;
+  EXPECT_EQ(First().replica, 0u);
+}
+
 TEST_F(PrefixCostPolicyTest, ReplicasWhoseHolderIsOutComeLastWhateverTheirCost) {
   At(0).available = false;
   At(1).queued_prefill_tokens = 1'000'000;
