@@ -1,5 +1,6 @@
 // cairn-node: one cache node of a fleet.
 
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -26,6 +27,8 @@ int main(int argc, char** argv) {
   using cairn::node::Node;
   cairn::TuneAllocator();
   cairn::TakeShortTurns();
+  // A file at the limit of the process's file sizes is a full disk, and not the node's end.
+  std::signal(SIGXFSZ, SIG_IGN);
   const cairn::ProgramInfo info{.name = "cairn-node",
                                 .summary = "holds KV blocks of LLM prefixes and hands them out",
                                 .version = "1"};

@@ -1,7 +1,8 @@
 // The node over a volume that fills up: it serves, says so, and writes again when there is room,
-// without a restart. Where this process may not mount one, the full disk is that of the engine's
-// own tests, by script.
+// without a restart; and over files that may not grow. Where this process may not mount one, the
+// full disk is that of the engine's own tests, by script.
 #include <sys/mount.h>
+#include <sys/resource.h>
 
 #include <cerrno>
 #include <cstring>
@@ -69,6 +70,30 @@ TEST_F(DiskFullTest, ItServesSaysSoAndWritesAgainWhenThereIsRoom) {
   ASSERT_TRUE(AwaitDisk(
       [](const v1::DiskReport& disk) { return disk.health() == v1::DISK_HEALTH_SERVING; }));
   ASSERT_NO_FATAL_FAILURE(PutOnDisk(2'000, 1));
+}
+
+// Another way for a disk to take no more, which by default ends a process.
+TEST_F(DiskTest, AFileThatMayNotGrowCostsTheDiskAndNotTheNode) {
+  constexpr uint32_t kPutsMax = 1000;
+  ASSERT_NO_FATAL_FAILURE(StartDiskNode());
+  ASSERT_NO_FATAL_FAILURE(PutOnDisk(1, 2));
+  rlimit before{};
+  ASSERT_EQ(prlimit(node().process().pid(), RLIMIT_FSIZE, nullptr, &before), 0);
+  const rlimit small{.rlim_cur = 1 << 20, .rlim_max = before.rlim_max};
+  ASSERT_EQ(prlimit(node().process().pid(), RLIMIT_FSIZE, &small, nullptr), 0);
+  uint32_t number = 100;
+  for (; Disk().health() == v1::DISK_HEALTH_SERVING; ++number) {
+    ASSERT_LT(number, 100 + kPutsMax) << "the disk still takes everything";
+    ASSERT_NO_FATAL_FAILURE(Put(number));
+  }
+  ASSERT_NO_FATAL_FAILURE(Put(5'000));
+  EXPECT_EQ(ReadPrompt(5'000).usable, kPromptBlocks);
+  EXPECT_EQ(ReadPrompt(5'000).wrong, 0u);
+
+  ASSERT_EQ(prlimit(node().process().pid(), RLIMIT_FSIZE, &before, nullptr), 0);
+  ASSERT_TRUE(AwaitDisk(
+      [](const v1::DiskReport& disk) { return disk.health() == v1::DISK_HEALTH_SERVING; }));
+  ASSERT_NO_FATAL_FAILURE(PutOnDisk(6'000, 1));
 }
 
 }  // namespace
