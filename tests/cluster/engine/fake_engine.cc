@@ -50,6 +50,7 @@ void FakeEngine::Begin(uint32_t prompt_number, size_t blocks) {
   request_ = Request();
   session_.reset();
   lease_.reset();
+  lease_over_ = false;
   prompt_number_ = prompt_number;
   prompt_ = std::make_unique<EnginePrompt>(*client_, name_space_, prompt_number, blocks);
   LookupTransfer lookup{name_space_, {prompt_->prompt()}};
@@ -108,13 +109,12 @@ void FakeEngine::Heard(uint32_t index, const std::string& line) {
     request_.usable[index] = usable;
     request_.wrong += wrong;
     rank.busy = false;
+    GoOnWhenLoaded();
   }
   if (words[0] == "stored") {
     rank.busy = false;
     if (words[1] == "1") request_.stored = true;
-    const bool all =
-        std::none_of(ranks_.begin(), ranks_.end(), [](const Rank& each) { return each.busy; });
-    if (request_.phase == Phase::kStoring && all) request_.phase = Phase::kOver;
+    if (request_.phase == Phase::kStoring && !AnyBusy()) request_.phase = Phase::kOver;
   }
 }
 
@@ -123,6 +123,16 @@ void FakeEngine::Heard(uint32_t index, const std::string& line) {
 void FakeEngine::LostRank(uint32_t rank) {
   StartRank(rank);
   if (request_.phase == Phase::kStoring) request_.phase = Phase::kOver;
+  GoOnWhenLoaded();
+}
+
+bool FakeEngine::AnyBusy() const {
+  return std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.busy; });
+}
+
+// The lease can be over before its last reader's line has come.
+void FakeEngine::GoOnWhenLoaded() {
+  if (request_.phase == Phase::kLoading && lease_over_ && !AnyBusy()) ReserveRest();
 }
 
 void FakeEngine::HearTransfers() {
@@ -155,7 +165,8 @@ void FakeEngine::WaitForReaders() {
 void FakeEngine::HeardLease(const absl::StatusOr<LeaseState>& state) {
   if (state.ok() && !state->complete) return WaitForReaders();
   request_.hit_blocks = state.ok() ? state->usable_blocks[0] : 0;
-  ReserveRest();
+  lease_over_ = true;
+  GoOnWhenLoaded();
 }
 
 void FakeEngine::ReserveRest() {

@@ -73,6 +73,8 @@ class FakeEngine {
   void HeardLease(const absl::StatusOr<LeaseState>& state);
   void HeardReserve(absl::StatusOr<WriteSession> session);
   void WaitForReaders();
+  bool AnyBusy() const;
+  void GoOnWhenLoaded();
   void ReserveRest();
   void TellRanks(const std::string& line);
 
@@ -89,6 +91,7 @@ class FakeEngine {
   uint32_t prompt_number_ = 0;
   std::unique_ptr<EnginePrompt> prompt_;
   std::optional<LeaseId> lease_;
+  bool lease_over_ = false;
   std::optional<WriteSession> session_;
   uint64_t turns_ = 0;
   absl::Duration longest_turn_ = absl::ZeroDuration();
