@@ -33,6 +33,7 @@ BlockStore::BlockStore(const Options& options, const GuardedTime* time, RandomSo
       counters_(counters),
       signals_(std::move(signals)),
       slot_bytes_max_(memory->slot_bytes_max()),
+      pinner_(memory->pinner()),
       ledger_(ledger),
       state_(std::make_unique<StoreState>(options, random, counters, std::move(memory),
                                           std::move(policies), ledger != nullptr)) {}

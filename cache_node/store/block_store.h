@@ -355,6 +355,7 @@ class BlockStore {
   StoreCounters* const counters_;
   const Signals signals_;
   const uint64_t slot_bytes_max_;
+  MemoryPinner* const pinner_;  // Of the host memory, or null.
   DurableLedger* const ledger_;
   mutable absl::Mutex mutex_;
   const std::unique_ptr<StoreState> state_ ABSL_PT_GUARDED_BY(mutex_);

@@ -37,7 +37,8 @@ struct HostMemory::Segment {
   bool HasFreeSlot() const { return slots_used < slots; }
 };
 
-absl::StatusOr<std::unique_ptr<HostMemory>> HostMemory::Create(uint64_t pool_bytes) {
+absl::StatusOr<std::unique_ptr<HostMemory>> HostMemory::Create(uint64_t pool_bytes,
+                                                               MemoryPinner* pinner) {
   const uint64_t page_bytes = MemorySegment::PageBytes();
   const uint64_t bytes_min = kSegmentsAtLeast * page_bytes;
   if (pool_bytes < bytes_min) {
@@ -55,7 +56,7 @@ absl::StatusOr<std::unique_ptr<HostMemory>> HostMemory::Create(uint64_t pool_byt
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t segment_pages = pages / count + (i < pages % count ? 1 : 0);
     absl::StatusOr<std::unique_ptr<MemorySegment>> segment =
-        MakeSegment(segment_pages * page_bytes);
+        MakeSegment(segment_pages * page_bytes, pinner);
     if (!segment.ok()) {
       return absl::Status(segment.status().code(),
                           absl::StrCat("host pool of ", pool_bytes, " bytes, memory segment ",
@@ -63,10 +64,11 @@ absl::StatusOr<std::unique_ptr<HostMemory>> HostMemory::Create(uint64_t pool_byt
     }
     segments.push_back(*std::move(segment));
   }
-  return std::unique_ptr<HostMemory>(new HostMemory(std::move(segments)));
+  return std::unique_ptr<HostMemory>(new HostMemory(std::move(segments), pinner));
 }
 
-HostMemory::HostMemory(std::vector<std::unique_ptr<MemorySegment>> segments) {
+HostMemory::HostMemory(std::vector<std::unique_ptr<MemorySegment>> segments, MemoryPinner* pinner)
+    : pinner_(pinner) {
   for (std::unique_ptr<MemorySegment>& memory : segments) {
     auto segment = std::make_unique<Segment>();
     segment->bytes = memory->bytes().size();
@@ -274,8 +276,11 @@ void HostMemory::PutBack(absl::Span<const SegmentLoans::Returned> returned) {
   }
 }
 
-absl::StatusOr<std::unique_ptr<MemorySegment>> HostMemory::MakeSegment(uint64_t bytes) {
-  return MemorySegment::Make(bytes);
+absl::StatusOr<std::unique_ptr<MemorySegment>> HostMemory::MakeSegment(uint64_t bytes,
+                                                                       MemoryPinner* pinner) {
+  absl::StatusOr<std::unique_ptr<MemorySegment>> made = MemorySegment::Make(bytes);
+  if (made.ok() && pinner != nullptr) (*made)->PinBy(pinner);
+  return made;
 }
 
 void HostMemory::FinishRemake(uint32_t index, std::unique_ptr<MemorySegment> memory) {

@@ -57,8 +57,10 @@ class HostMemory {
   };
 
   // Creates, touches and seals the whole pool. INVALID_ARGUMENT when `pool_bytes` is below
-  // kSegmentsAtLeast pages; RESOURCE_EXHAUSTED when the kernel refuses.
-  static absl::StatusOr<std::unique_ptr<HostMemory>> Create(uint64_t pool_bytes);
+  // kSegmentsAtLeast pages; RESOURCE_EXHAUSTED when the kernel refuses. With a pinner, which
+  // outlives it, all segments are pinned.
+  static absl::StatusOr<std::unique_ptr<HostMemory>> Create(uint64_t pool_bytes,
+                                                            MemoryPinner* pinner = nullptr);
   ~HostMemory();
 
   // Of all segments but those missing or away: what `pool_bytes` allowed, rounded down to whole
@@ -68,6 +70,8 @@ class HostMemory {
   uint64_t slot_bytes_max() const;
   // Never changes, whatever is made of the segment.
   uint64_t SegmentBytes(uint32_t index) const;
+  // For MakeSegment. Never changes.
+  MemoryPinner* pinner() const { return pinner_; }
 
   // A free slot of the class, from a segment that already has it or from a fresh one. Nothing: the
   // caller evicts, or lets a segment change class. Never anything when a slot is larger than
@@ -121,12 +125,13 @@ class HostMemory {
   //   3. under the lock: puts the new one in, fresh, and on failure puts in nothing: the pool
   //      shrinks by one segment, which Info shows as `missing`, until a later remake succeeds.
   std::unique_ptr<MemorySegment> BeginRemake(uint32_t index);
-  static absl::StatusOr<std::unique_ptr<MemorySegment>> MakeSegment(uint64_t bytes);
+  static absl::StatusOr<std::unique_ptr<MemorySegment>> MakeSegment(uint64_t bytes,
+                                                                    MemoryPinner* pinner = nullptr);
   void FinishRemake(uint32_t index, std::unique_ptr<MemorySegment> segment);
 
  private:
   struct Segment;
-  explicit HostMemory(std::vector<std::unique_ptr<MemorySegment>> segments);
+  HostMemory(std::vector<std::unique_ptr<MemorySegment>> segments, MemoryPinner* pinner);
   void AssignClass(uint32_t index, const SlotClass& slot_class);
   Segment& HeldSegment(SlotRef slot) const;
   static void Raise(Segment* segment, uint32_t slot);
@@ -134,6 +139,7 @@ class HostMemory {
   std::unique_ptr<MemorySegment> TakeOut(uint32_t index);
   void PutBack(absl::Span<const SegmentLoans::Returned> returned);
 
+  MemoryPinner* const pinner_;
   uint64_t pool_bytes_ = 0;
   uint64_t next_id_ = 1;
   uint64_t used_bytes_ = 0;

@@ -88,7 +88,14 @@ void MemorySegment::FreePages() const {
   CAIRN_CHECK(RetryInterrupted(punch, fd_, static_cast<off_t>(bytes_.size())) == 0);
 }
 
+void MemorySegment::PinBy(MemoryPinner* pinner) {
+  CAIRN_CHECK(pinner_ == nullptr);
+  pinner_ = pinner;
+  pinner_->Pin(bytes_);
+}
+
 MemorySegment::~MemorySegment() {
+  if (pinner_ != nullptr) pinner_->Unpin(bytes_);
   if (!bytes_.empty()) CAIRN_CHECK(munmap(bytes_.data(), bytes_.size()) == 0);
   close(fd_);
 }

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "cache_node/tiers/memory_pinner.h"
 
 namespace cairn::node {
 
@@ -41,12 +42,15 @@ class MemorySegment {
   // REQUIRES: others may write it.
   void FreePages() const;
   absl::Span<uint8_t> bytes() const { return bytes_; }
+  // Pins it until it is destroyed, once. The pinner outlives it.
+  void PinBy(MemoryPinner* pinner);
 
  private:
   explicit MemorySegment(int fd) : fd_(fd) {}
 
   const int fd_;
   absl::Span<uint8_t> bytes_;
+  MemoryPinner* pinner_ = nullptr;
 };
 
 }  // namespace cairn::node

@@ -72,7 +72,7 @@ class Device {
   virtual void DestroyEvent(Event event) = 0;
   // From now on the event stands for all that the stream was given so far.
   virtual Problem Record(Event event, Stream stream) = 0;
-  // What the stream is given from now on happens after what the event stands for now.
+  // What the stream is given from now on happens after what the event stands for at the call.
   virtual Problem StreamWait(Stream stream, Event event) = 0;
   virtual Problem Poll(Event event, EventState* state) = 0;
   // Blocks the caller.
