@@ -1,11 +1,12 @@
-# CUDA for the kernels: CAIRN_HAS_CUDA, and cairn_cuda_library. Also included by tests/gpu.
+# CUDA for the kernels: CAIRN_HAS_CUDA and cairn_cuda_library.
 #
-# CAIRN_CUDA AUTO builds with CUDA where there is an nvcc, ON insists on it. Kernels are compiled for
-# what CAIRN_CUDA_GENCODE names: sm_90a in full; sm_80, sm_100 and PTX for what is newer, where
+# CAIRN_CUDA AUTO builds with CUDA where there is an nvcc, ON insists on it. Kernels are compiled
+# for what CAIRN_CUDA_GENCODE names: sm_90a in full; sm_80, sm_100 and PTX for what is newer, where
 # kernel source leaves out what it does not offer there (kernels/simt).
 set(CAIRN_HAS_CUDA OFF)
 if(CAIRN_CUDA)
-  find_program(CAIRN_NVCC nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)
+  find_program(CAIRN_NVCC nvcc
+    HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)
   if(CAIRN_NVCC)
     set(CAIRN_HAS_CUDA ON)
   elseif(NOT CAIRN_CUDA STREQUAL "AUTO")
@@ -34,8 +35,8 @@ if(CAIRN_HAS_CUDA)
       "SHELL:-gencode arch=compute_100,code=[sm_100,compute_100]")
 endif()
 
-# cairn_cuda_library(NAME name SRCS file... DEPS target...): kernels and what launches them. Any
-# warning is an error, a register spill too.
+# cairn_cuda_library(NAME name SRCS file... DEPS target...): kernels and what launches them; any
+# warning is an error.
 function(cairn_cuda_library)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
   add_library(${ARG_NAME} STATIC ${ARG_SRCS})

@@ -1,0 +1,9 @@
+#include "kernels/gpu/attention_decode_launch.h"
+
+CAIRN_SIMT_BEGIN
+
+Problem LaunchInt8Attention(const AttentionLaunch& launch, const simt::LaunchTarget& target) {
+  return LaunchDecode<KvDtype::kInt8>(launch, target);
+}
+
+CAIRN_SIMT_END
