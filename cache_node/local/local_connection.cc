@@ -12,7 +12,7 @@ namespace cairn::node {
 LocalConnection::LocalConnection(uint64_t key, PacketSocket socket, absl::Time hello_due)
     : key_(key),
       socket_(std::move(socket)),
-      process_(DepartedClients::WatchProcess(socket_.PeerProcess())),
+      process_(std::make_shared<const Descriptor>(socket_.WatchPeer())),
       hello_due_(hello_due) {}
 
 absl::StatusOr<LocalConnection::Received> LocalConnection::Receive(absl::Span<char> buffer) {

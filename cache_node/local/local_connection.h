@@ -4,6 +4,7 @@
 // may call at any time is said. Borrows its parts.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -39,8 +40,8 @@ class LocalConnection {
 
   void Welcome(const LocalSession::Parts& parts, Caller caller, const LocalConnectionId& id);
   const LocalConnectionId& id() const { return id_; }
-  // Takes what knows when the client's process ends.
-  Descriptor TakeProcessWatch() { return std::move(process_); }
+  // What becomes readable when the client's process ends; an empty descriptor where none knows.
+  const std::shared_ptr<const Descriptor>& process() const { return process_; }
 
   // Any thread. The client is to give these back until `due`, or be cut.
   absl::Status Recall(absl::Span<const uint64_t> segments, absl::Time due)
@@ -57,7 +58,7 @@ class LocalConnection {
  private:
   const uint64_t key_;
   const PacketSocket socket_;
-  Descriptor process_;
+  const std::shared_ptr<const Descriptor> process_;  // Outlives this where it must be waited for.
   LocalConnectionId id_;
   std::optional<LocalSession> session_;  // Before the mutex's state: see hello_due_.
   mutable absl::Mutex mutex_;

@@ -12,6 +12,7 @@ struct LocalCounters {
   Counter connections{0};  // Now.
   Counter connected{0};    // That showed a good ticket, since the start.
   Counter refused_tickets{0};
+  Counter accepts_failed{0};  // For want of descriptors.
   Counter cut_bad_packet{0};
   Counter cut_not_reading{0};
   Counter cut_not_returning{0};  // Memory that was recalled.

@@ -29,6 +29,9 @@ LocalMetrics::LocalMetrics(Metrics* metrics, const BlockStore* store, const Loca
       c.connected);
   add(CallbackKind::kCounter, "cairn_local_refused_tickets_total",
       "Connections whose ticket was unknown, used or too old.", c.refused_tickets);
+  add(CallbackKind::kCounter, "cairn_local_accepts_failed_total",
+      "Times that connections had to wait because the process had no descriptors left.",
+      c.accepts_failed);
   constexpr absl::string_view kCuts = "cairn_local_cuts_total";
   constexpr absl::string_view kCutsHelp = "Connections that the node ended, by why.";
   add(CallbackKind::kCounter, kCuts, kCutsHelp, c.cut_bad_packet, {{"reason", "bad_packet"}});

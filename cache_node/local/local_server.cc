@@ -79,7 +79,7 @@ void LocalServer::Watch(int fd, uint64_t key, uint32_t events, bool again) {
 
 absl::StatusOr<v1::OpenLocalResponse> LocalServer::Open(const Caller& caller) {
   const uint64_t connections = parts_.counters->connections.load(std::memory_order_relaxed);
-  if (connections >= options_.connections_max || departed_.full()) {
+  if (connections >= options_.connections_max || departed_.full(caller.tenant)) {
     return WithRetryAfter(
         absl::ResourceExhaustedError(absl::StrCat("connections on the local socket: ", connections,
                                                   " already, or too many left with memory")),
@@ -102,6 +102,9 @@ void LocalServer::Tick() {
   const uint64_t rights = parts_.callers->Generation();
   const bool changed = rights_seen_.exchange(rights) != rights;
   if (changed) tickets_.Clear();
+  if (accept_later_.exchange(false)) {
+    Watch(listener_.fd(), kListenerKey, EPOLLIN | EPOLLONESHOT, true);
+  }
   const absl::Time now = parts_.time->Now();
   for (const ConnectionPtr& connection : All()) {
     connection->DropIdleStaging(now);
@@ -145,8 +148,11 @@ void LocalServer::Run(size_t thread) {
 
 void LocalServer::HandleEvent(uint64_t key, absl::Span<char> buffer) {
   if (key == kListenerKey) {
-    Accept();
-    Watch(listener_.fd(), kListenerKey, EPOLLIN | EPOLLONESHOT, true);
+    if (Accept()) {
+      Watch(listener_.fd(), kListenerKey, EPOLLIN | EPOLLONESHOT, true);
+    } else {
+      accept_later_.store(true);
+    }
     return;
   }
   if (key == kRecallsKey) {
@@ -170,11 +176,14 @@ void LocalServer::HandleEvent(uint64_t key, absl::Span<char> buffer) {
   }
 }
 
-void LocalServer::Accept() {
+bool LocalServer::Accept() {
   while (true) {
     absl::StatusOr<PacketSocket> socket = listener_.Accept();
-    // Out of descriptors: whoever waits is let in when others have left.
-    if (!socket.ok() || !*socket) return;
+    if (!socket.ok()) {
+      parts_.counters->accepts_failed.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    }
+    if (!*socket) return true;
     absl::MutexLock lock(&mutex_);
     if (connections_.size() >= options_.connections_max) continue;
     const uint64_t key = next_key_++;
@@ -221,7 +230,7 @@ absl::Status LocalServer::Answer(LocalConnection* connection, const v1::LocalReq
     descriptors.push_back(segment.memory_fd);
     descriptors.push_back(segment.generations_fd);
   }
-  if (reply.staging_fd >= 0) descriptors.push_back(reply.staging_fd);
+  if (reply.staging != nullptr) descriptors.push_back(reply.staging->fd());
   return connection->Send(*reply.answer, descriptors);
 }
 
@@ -241,7 +250,9 @@ absl::Status LocalServer::Hello(LocalConnection* connection, const v1::LocalRequ
   parts.counters = parts_.counters;
   parts.time = parts_.time;
   parts.draining = &draining_;
-  connection->Welcome(parts, *std::move(caller), parts_.random->New<LocalConnectionId>());
+  const auto id = parts_.random->New<LocalConnectionId>();
+  departed_.Joined(connection->key(), id, caller->tenant);
+  connection->Welcome(parts, *std::move(caller), id);
   parts_.counters->connected.fetch_add(1, std::memory_order_relaxed);
   v1::LocalAnswer answer;
   answer.mutable_welcome()->set_connection(std::string(connection->id().view()));
@@ -252,8 +263,12 @@ absl::Status LocalServer::Hello(LocalConnection* connection, const v1::LocalRequ
 void LocalServer::EndPrevious(absl::string_view connection) {
   const std::optional<LocalConnectionId> id = LocalConnectionId::FromBytes(connection);
   if (!id.has_value()) return;
-  const std::optional<BorrowerId> borrower = departed_.TakeByConnection(*id);
-  if (borrower.has_value()) parts_.store->ReturnAllSegments(*borrower);
+  const DepartedClients::Said said = departed_.Returned(*id);
+  if (said.borrower.has_value()) parts_.store->ReturnAllSegments(*said.borrower);
+  // Its end is still to be heard of, or will not come by itself.
+  const ConnectionPtr old =
+      said.still_connected.has_value() ? Find(*said.still_connected) : nullptr;
+  if (old != nullptr) old->Cut();
 }
 
 void LocalServer::Close(const ConnectionPtr& connection) {
@@ -266,13 +281,17 @@ void LocalServer::Close(const ConnectionPtr& connection) {
   LocalSession* session = connection->session();
   if (session == nullptr) return;
   const BorrowerId borrower = session->borrower();
-  // One that gave back what it got has nothing.
-  if (!parts_.store->BorrowerGone(borrower)) return;
-  Descriptor watch = connection->TakeProcessWatch();
-  const int fd = watch.get();
-  // Known before it is watched, so that the end of its process finds it.
-  departed_.Add(connection->key(), connection->id(), borrower, std::move(watch));
-  if (fd >= 0) Watch(fd, connection->key(), EPOLLIN | EPOLLONESHOT, false);
+  if (!parts_.store->BorrowerGone(borrower)) {  // One that gave back what it got has nothing.
+    departed_.Forget(connection->key());
+    return;
+  }
+  // Known before it is watched, so that the end of its process finds it; the descriptor is kept
+  // here meanwhile, since its client may speak, and be forgotten, in between.
+  if (!departed_.Left(connection->key(), borrower, connection->process())) {
+    parts_.store->ReturnAllSegments(borrower);
+  } else if (*connection->process()) {
+    Watch(connection->process()->get(), connection->key(), EPOLLIN | EPOLLONESHOT, false);
+  }
 }
 
 void LocalServer::SendRecalls() {

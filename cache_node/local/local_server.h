@@ -80,7 +80,9 @@ class LocalServer {
   void Watch(int fd, uint64_t key, uint32_t events, bool again);
   void Run(size_t thread);
   void HandleEvent(uint64_t key, absl::Span<char> buffer);
-  void Accept() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Lets in who waits. False: there are no descriptors, and it is to be tried later: at once would
+  // be again and again.
+  bool Accept() ABSL_LOCKS_EXCLUDED(mutex_);
   // What has come, as far as its turn goes; false when the connection is over.
   bool Serve(LocalConnection* connection, absl::Span<char> buffer);
   absl::Status Answer(LocalConnection* connection, const v1::LocalRequest& request);
@@ -102,6 +104,7 @@ class LocalServer {
   LocalTickets tickets_;
   DepartedClients departed_;
   std::atomic<bool> draining_{false};
+  std::atomic<bool> accept_later_{false};  // By the next tick.
   std::atomic<uint64_t> rights_seen_;
   mutable absl::Mutex mutex_;
   uint64_t next_key_ ABSL_GUARDED_BY(mutex_) = kFirstConnectionKey;

@@ -44,8 +44,8 @@ LocalSession::LocalSession(const Parts& parts, Caller caller, BorrowerId borrowe
     : parts_(parts), caller_(std::move(caller)), borrower_(borrower) {}
 
 LocalSession::~LocalSession() {
-  for (const auto& [lease, share] : shares_) {
-    parts_.store->CloseShare(caller_.tenant, lease, share.reader);
+  for (const auto& [id, share] : shares_) {
+    parts_.store->CloseShare(caller_.tenant, id.first, id.second);
   }
   parts_.counters->shares.fetch_sub(shares_.size(), std::memory_order_relaxed);
 }
@@ -105,8 +105,8 @@ absl::Status LocalSession::Read(const v1::LocalRead& request, Reply* reply) {
   const absl::StatusOr<LookupAnswer> found = Lease(request, *fingerprint, *keys);
   if (!found.ok()) return found.status();
   if (found->lease.has_value()) {
-    const Share share{.reader = 0, .blocks = found->prompts[0].leased, .counts = !request.each()};
-    if (absl::Status status = Hold(*found->lease, share); !status.ok()) return status;
+    const Share share{.blocks = found->prompts[0].leased, .counts = !request.each()};
+    if (absl::Status status = Hold({*found->lease, 0}, share); !status.ok()) return status;
     places->set_lease(std::string(found->lease->view()));
     absl::Status status = AddPlaces(*keys, *found->lease, 0, /*hold=*/true, places, reply);
     if (!status.ok()) return status;
@@ -140,25 +140,25 @@ void LocalSession::DropEndedShares() {
   for (auto it = shares_.begin(); it != shares_.end();) {
     auto current = it++;
     const absl::StatusOr<LeaseStatus> status =
-        parts_.store->GetLease(caller_.tenant, current->first);
+        parts_.store->GetLease(caller_.tenant, current->first.first);
     if (status.ok() && !status->complete) continue;
     shares_.erase(current);
     parts_.counters->shares.fetch_sub(1, std::memory_order_relaxed);
   }
 }
 
-absl::Status LocalSession::Hold(const LeaseId& lease, const Share& share) {
-  const bool known = shares_.contains(lease);
-  if (!known && shares_.size() >= kLocalSharesMax) DropEndedShares();
-  if (!known && shares_.size() >= kLocalSharesMax) {
-    parts_.store->CloseShare(caller_.tenant, lease, share.reader);
+absl::Status LocalSession::Hold(const ShareId& id, const Share& share) {
+  if (shares_.contains(id)) return absl::OkStatus();
+  if (shares_.size() >= kLocalSharesMax) DropEndedShares();
+  if (shares_.size() >= kLocalSharesMax) {
+    parts_.store->CloseShare(caller_.tenant, id.first, id.second);
     return WithRetryAfter(
         absl::ResourceExhaustedError(
             absl::StrCat("this connection reads ", shares_.size(), " shares in place already")),
         kRetryAfter);
   }
-  if (!known) parts_.counters->shares.fetch_add(1, std::memory_order_relaxed);
-  shares_[lease] = share;
+  parts_.counters->shares.fetch_add(1, std::memory_order_relaxed);
+  shares_[id] = share;
   return absl::OkStatus();
 }
 
@@ -168,8 +168,8 @@ absl::Status LocalSession::AddPlaces(absl::Span<const BlockKey> keys, const Leas
   const absl::StatusOr<InPlaceAnswer> answer = parts_.store->ReadInPlace(
       caller_.tenant, lease, reader, keys, kLocalDigestsPerAnswerMax, hold);
   if (!answer.ok()) return answer.status();
-  if (hold && !shares_.contains(lease)) {
-    if (absl::Status status = Hold(lease, {.reader = reader}); !status.ok()) return status;
+  if (hold) {
+    if (absl::Status status = Hold({lease, reader}, {}); !status.ok()) return status;
   }
   uint64_t given = 0;
   uint64_t given_bytes = 0;
@@ -215,16 +215,17 @@ bool LocalSession::Give(const InPlaceBlock& block, v1::LocalPlaces* places, Repl
 
 void LocalSession::End(const v1::LocalEnd& request) {
   const std::optional<LeaseId> lease = LeaseId::FromBytes(request.lease());
-  auto it = lease.has_value() ? shares_.find(*lease) : shares_.end();
+  // What the node takes is of one reader.
+  auto it = lease.has_value() ? shares_.find({*lease, 0}) : shares_.end();
   if (it == shares_.end()) return;
   const Share share = it->second;
   shares_.erase(it);
   parts_.counters->shares.fetch_sub(1, std::memory_order_relaxed);
   const uint32_t usable = std::min(request.usable_blocks(), share.blocks);
   if (share.counts) {
-    (void)parts_.store->EndLease(caller_.tenant, *lease, share.reader, {&usable, 1});
+    (void)parts_.store->EndLease(caller_.tenant, *lease, /*reader=*/0, {&usable, 1});
   } else {
-    parts_.store->CloseShare(caller_.tenant, *lease, share.reader);
+    parts_.store->CloseShare(caller_.tenant, *lease, /*reader=*/0);
   }
 }
 
@@ -254,10 +255,10 @@ absl::Status LocalSession::Stage(const v1::LocalStage& request, Reply* reply) {
       StagingArea::Make(parts_.store, parts_.staging, caller_.tenant, borrower_, request.bytes());
   if (!made.ok()) return made.status();
   reply->answer->mutable_staged()->set_bytes((*made)->bytes().size());
-  reply->staging_fd = (*made)->fd();
   const absl::Time now = parts_.time->Now();
   absl::MutexLock lock(&staging_mutex_);
   staging_ = *std::move(made);
+  reply->staging = staging_;
   staging_used_ = now;
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -50,7 +51,8 @@ class LocalSession {
     std::unique_ptr<v1::LocalAnswer> answer;
     // Their descriptors go along, in this order; owned until they were sent.
     std::vector<LentSegment> segments = {};
-    int staging_fd = -1;  // Borrowed from the session.
+    // Its descriptor goes along; shared with the session, which may let go of it meanwhile.
+    std::shared_ptr<const StagingArea> staging = nullptr;
   };
   // A request other than hello. A failure is an answer.
   Reply Handle(const v1::LocalRequest& request);
@@ -62,9 +64,10 @@ class LocalSession {
   BorrowerId borrower() const { return borrower_; }
 
  private:
-  // A lease that the node took for a read, or a share of another that is held.
+  // One connection may read several shares of one lease.
+  using ShareId = std::pair<LeaseId, uint32_t>;  // The lease, and the number of its reader.
+  // Of a lease that the node took for a read, or of another that is held.
   struct Share {
-    uint32_t reader = 0;
     uint32_t blocks = 0;  // Leading ones that the lease covers.
     bool counts = false;  // Of a read of consecutive blocks: its end says what was of use.
   };
@@ -77,7 +80,8 @@ class LocalSession {
                          bool hold, v1::LocalPlaces* places, Reply* reply);
   // Gives the block's memory segment where the connection does not have it; false when it cannot.
   bool Give(const InPlaceBlock& block, v1::LocalPlaces* places, Reply* reply);
-  absl::Status Hold(const LeaseId& lease, const Share& share);
+  // Remembers it until it ends, or closes it where there are too many.
+  absl::Status Hold(const ShareId& id, const Share& share);
   void DropEndedShares();
   void End(const v1::LocalEnd& request);
   void Unmapped(const v1::LocalUnmapped& request);
@@ -90,7 +94,7 @@ class LocalSession {
   const Parts parts_;
   const Caller caller_;
   const BorrowerId borrower_;
-  absl::flat_hash_map<LeaseId, Share> shares_;
+  absl::flat_hash_map<ShareId, Share> shares_;
   absl::flat_hash_set<uint64_t> given_;  // Memory segments that the client may have mapped.
   mutable absl::Mutex staging_mutex_;
   // Shared with a put that is under way when its time is over.

@@ -105,16 +105,18 @@ GetResult BlockReader::Get(const NamespaceHandle& name_space, absl::Span<const B
   if (!status.ok()) return Refused(keys.size(), status);
 
   if (!keys.empty()) {
-    if (link_->local() != nullptr) {
-      CopyLocalBlocks(link_->local(), name_space, keys, place, options, *selection, &received);
+    absl::Duration timeout = link_->DataTimeout(options.timeout);
+    if (LocalLink* local = link_->local(); local != nullptr) {
+      const absl::Time deadline = local->Deadline(timeout);
+      CopyLocalBlocks(local, name_space, keys, place, options, *selection, deadline, &received);
+      timeout = local->LeftFor(deadline);
     }
-    status = link_->runner().Run(
-        link_->DataTimeout(options.timeout), {}, [&](const CallRunner::Attempt& attempt) {
-          const std::vector<size_t> blocks = received.BeginAttempt();
-          if (blocks.empty()) return absl::OkStatus();
-          return Fetch(link_, MakeRequest(name_space, options, keys, blocks), attempt.remaining,
-                       &received);
-        });
+    status = link_->runner().Run(timeout, {}, [&](const CallRunner::Attempt& attempt) {
+      const std::vector<size_t> blocks = received.BeginAttempt();
+      if (blocks.empty()) return absl::OkStatus();
+      return Fetch(link_, MakeRequest(name_space, options, keys, blocks), attempt.remaining,
+                   &received);
+    });
   }
   GetResult result = received.Finish(std::move(status));
   if (!options.report_mismatches) return result;

@@ -146,6 +146,7 @@ absl::StatusOr<InPlaceBlocks> CacheNodeClient::ReadInPlace(const NamespaceHandle
   if (lease != nullptr) {
     wish = {.lease = lease->id(), .reader = lease->reader(), .hold = true};
   }
+  wish.deadline = link_.local()->Deadline(link_.ControlTimeout({}));
   absl::StatusOr<HeldPlaces> held =
       HeldPlaces::Ask(link_.local(), name_space.fingerprint(), keys, wish);
   if (!held.ok()) return held.status();

@@ -109,16 +109,19 @@ absl::StatusOr<WriteResult> WriteSession::Write(absl::Span<const uint32_t> block
 
   WriteResult result;
   size_t first = 0;  // What was answered is not sent again.
-  if (link_->local() != nullptr) {
-    first = WriteThroughStaging(link_->local(), *reservation_.token, *selection, *named, source,
-                                first, [&](size_t item, uint64_t digest) {
+  absl::Duration timeout = link_->DataTimeout(options.timeout);
+  if (LocalLink* local = link_->local(); local != nullptr) {
+    const absl::Time deadline = local->Deadline(timeout);
+    first = WriteThroughStaging(local, *reservation_.token, *selection, *named, source, first,
+                                deadline, [&](size_t item, uint64_t digest) {
                                   RememberItem(*selection, *named, item, digest, &result);
                                 });
+    timeout = local->LeftFor(deadline);
     if (first == named->size() * selection->segment_count()) return result;
   }
   const RetryRules rules{.idempotent = true, .wait_when_exhausted = options.wait_when_exhausted};
-  const absl::Status status = link_->runner().Run(
-      link_->DataTimeout(options.timeout), rules, [&](const CallRunner::Attempt& attempt) {
+  const absl::Status status =
+      link_->runner().Run(timeout, rules, [&](const CallRunner::Attempt& attempt) {
         FramePacker packer(&*selection, *named, source, first, PayloadOf(*selection, options));
         WriteStream stream(link_, *reservation_.token, attempt.remaining, &packer);
         absl::Status ran = stream.Run();
@@ -135,7 +138,8 @@ absl::StatusOr<StagedBlocks> WriteSession::Stage(absl::Span<const uint32_t> bloc
   const absl::StatusOr<std::vector<FramePacker::Block>> named = BlocksOf(blocks);
   if (!named.ok()) return named.status();
   if (link_->local() == nullptr) return absl::UnavailableError("this client uses no local path");
-  return StagedBlocks::Make(link_->local(), name_space_.payload_map(), blocks);
+  const absl::Time deadline = link_->local()->Deadline(link_->ControlTimeout({}));
+  return StagedBlocks::Make(link_->local(), name_space_.payload_map(), blocks, deadline);
 }
 
 absl::StatusOr<WriteResult> WriteSession::WriteStaged(StagedBlocks staged) {
@@ -148,8 +152,9 @@ absl::StatusOr<WriteResult> WriteSession::WriteStaged(StagedBlocks staged) {
     blocks.push_back({staged.index(i), reservation_.keys[staged.index(i)]});
   }
   WriteResult result;
-  const absl::Status status =
-      staged.Land(*reservation_.token, map, [&](size_t block, size_t segment, uint64_t digest) {
+  const absl::Time deadline = link_->local()->Deadline(link_->DataTimeout({}));
+  const absl::Status status = staged.Land(
+      *reservation_.token, map, deadline, [&](size_t block, size_t segment, uint64_t digest) {
         RememberItem(*all, blocks, block * map.segment_count() + segment, digest, &result);
       });
   if (!status.ok()) return status;

@@ -3,11 +3,14 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
@@ -45,8 +48,19 @@ absl::Status SystemError(absl::string_view call, absl::string_view name) {
       absl::StrCat("local socket ", name, ": ", call, ": ", std::strerror(errno)));
 }
 
+// SO_PEERPIDFD, which older headers do not have.
+constexpr int kPeerPidfd = 77;
 // Room for the control message of so many descriptors.
 constexpr size_t kControlBytes = CMSG_SPACE(sizeof(int) * kLocalDescriptorsPerPacketMax);
+
+// False: it did not come within `wait`. An interruption counts as the end of the wait, and as true:
+// the caller looks, and has a deadline where it matters.
+bool AwaitEvent(const Descriptor& descriptor, short event, absl::Duration wait) {
+  if (wait <= absl::ZeroDuration()) return false;
+  pollfd polled{.fd = descriptor.get(), .events = event, .revents = 0};
+  const int64_t ms = absl::ToInt64Milliseconds(absl::Ceil(wait, absl::Milliseconds(1)));
+  return poll(&polled, 1, static_cast<int>(std::min<int64_t>(ms, 1 << 30))) != 0;
+}
 
 std::vector<Descriptor> DescriptorsOf(msghdr* message) {
   std::vector<Descriptor> descriptors;
@@ -117,14 +131,23 @@ absl::StatusOr<PacketSocket> PacketSocket::Accept() const {
   }
 }
 
-int PacketSocket::PeerProcess() const {
+Descriptor PacketSocket::WatchPeer() const {
+  // A number names a process only as long as it lives, and only within its namespace; asked for
+  // directly, the descriptor is of who connected.
+  int pidfd = -1;
+  socklen_t size = sizeof(pidfd);
+  if (getsockopt(descriptor_.get(), SOL_SOCKET, kPeerPidfd, &pidfd, &size) == 0) {
+    return Descriptor(pidfd);
+  }
   ucred peer{};
-  socklen_t size = sizeof(peer);
+  size = sizeof(peer);
   const int got = getsockopt(descriptor_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
-  return got == 0 && peer.pid > 0 ? peer.pid : 0;
+  if (got != 0 || peer.pid <= 0) return Descriptor();
+  return Descriptor(static_cast<int>(syscall(SYS_pidfd_open, peer.pid, 0)));
 }
 
-absl::Status PacketSocket::Send(absl::string_view packet, absl::Span<const int> descriptors) const {
+absl::Status PacketSocket::Send(absl::string_view packet, absl::Span<const int> descriptors,
+                                absl::Duration wait) const {
   CAIRN_CHECK(packet.size() <= kLocalPacketBytesMax &&
               descriptors.size() <= kLocalDescriptorsPerPacketMax);
   iovec bytes{.iov_base = const_cast<char*>(packet.data()), .iov_len = packet.size()};
@@ -143,6 +166,10 @@ absl::Status PacketSocket::Send(absl::string_view packet, absl::Span<const int> 
   }
   while (sendmsg(descriptor_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
     if (errno == EINTR) continue;
+    const bool full = errno == EAGAIN;
+    // Once: what it then finds full is not read.
+    if (full && AwaitEvent(descriptor_, POLLOUT, std::exchange(wait, absl::ZeroDuration())))
+      continue;
     if (errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS) {
       return absl::ResourceExhaustedError("the other end of the local socket does not read");
     }
@@ -155,13 +182,8 @@ absl::StatusOr<PacketSocket::Packet> PacketSocket::Receive(absl::Span<char> buff
                                                            size_t descriptors_max,
                                                            absl::Duration wait) const {
   CAIRN_CHECK(descriptors_max <= kLocalDescriptorsPerPacketMax);
-  pollfd readable{.fd = descriptor_.get(), .events = POLLIN, .revents = 0};
-  if (wait > absl::ZeroDuration()) {
-    const int64_t ms = absl::ToInt64Milliseconds(absl::Ceil(wait, absl::Milliseconds(1)));
-    // An interruption counts as the end of the wait: the caller has a deadline and looks again.
-    if (poll(&readable, 1, static_cast<int>(std::min<int64_t>(ms, 1 << 30))) == 0) {
-      return absl::DeadlineExceededError("nothing came over the local socket");
-    }
+  if (wait > absl::ZeroDuration() && !AwaitEvent(descriptor_, POLLIN, wait)) {
+    return absl::DeadlineExceededError("nothing came over the local socket");
   }
   iovec bytes{.iov_base = buffer.data(), .iov_len = buffer.size()};
   alignas(cmsghdr) char control[kControlBytes];

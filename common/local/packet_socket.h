@@ -38,11 +38,14 @@ class PacketSocket {
   // The next connection; an empty one when there is none now. RESOURCE_EXHAUSTED: no descriptors.
   absl::StatusOr<PacketSocket> Accept() const;
 
-  // Process id of the peer as it connected; 0 when it is not known here.
-  int PeerProcess() const;
+  // A descriptor that becomes readable when the process that connected has ended; an empty one
+  // where the kernel does not tell: before Linux 6.5 of processes of another pid namespace.
+  Descriptor WatchPeer() const;
 
-  // Sends one packet now. UNAVAILABLE: the peer is gone. RESOURCE_EXHAUSTED: it does not read.
-  absl::Status Send(absl::string_view packet, absl::Span<const int> descriptors) const;
+  // Sends one packet, once there is room for it within `wait`. UNAVAILABLE: the peer is gone.
+  // RESOURCE_EXHAUSTED: it does not read.
+  absl::Status Send(absl::string_view packet, absl::Span<const int> descriptors,
+                    absl::Duration wait = absl::ZeroDuration()) const;
 
   struct Packet {
     absl::string_view bytes;  // Within the buffer that was given.

@@ -71,7 +71,7 @@ class Connection {
     CAIRN_CHECK(reply.segments.size() <= kLocalSegmentsPerAnswerMax);
     if (reply.answer->has_places()) CheckPlaces(request.read().keys(), reply);
     if (reply.answer->has_staged() && reply.answer->staged().bytes() > 0) {
-      CAIRN_CHECK(reply.staging_fd >= 0);
+      CAIRN_CHECK(reply.staging != nullptr);
     }
     return !reply.answer->has_failure();
   }

@@ -33,18 +33,25 @@ AsyncTransfers::~AsyncTransfers() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-absl::StatusOr<TransferId> AsyncTransfers::Add(std::unique_ptr<Transfer> transfer,
-                                               uint32_t steps_ready) {
-  auto entry = std::make_unique<Entry>();
-  entry->transfer = std::move(transfer);
-  entry->steps_ready = steps_ready;
+absl::Status AsyncTransfers::Admit() {
   absl::MutexLock lock(&mutex_);
   CAIRN_CHECK(!stopping_);
-  if (entries_.size() >= options_.transfers_max) {
+  if (entries_.size() + admitted_ >= options_.transfers_max) {
     return absl::ResourceExhaustedError(
         absl::StrCat(entries_.size(), " transfers are under way or not polled, of at most ",
                      options_.transfers_max, ": poll, then submit again"));
   }
+  ++admitted_;
+  return absl::OkStatus();
+}
+
+TransferId AsyncTransfers::Add(std::unique_ptr<Transfer> transfer, uint32_t steps_ready) {
+  auto entry = std::make_unique<Entry>();
+  entry->transfer = std::move(transfer);
+  entry->steps_ready = steps_ready;
+  absl::MutexLock lock(&mutex_);
+  CAIRN_CHECK(!stopping_ && admitted_ > 0);
+  --admitted_;
   const TransferId id{++last_id_};
   Entry* const added = entry.get();
   entries_[id] = std::move(entry);
@@ -53,6 +60,7 @@ absl::StatusOr<TransferId> AsyncTransfers::Add(std::unique_ptr<Transfer> transfe
 }
 
 absl::StatusOr<TransferId> AsyncTransfers::Submit(LookupTransfer asked) {
+  if (absl::Status status = Admit(); !status.ok()) return status;
   return Add(
       std::make_unique<SingleCall<LookupAnswer>>([client = client_, asked = std::move(asked)] {
         return client->Lookup(asked.name_space, asked.prompts, asked.options);
@@ -60,11 +68,13 @@ absl::StatusOr<TransferId> AsyncTransfers::Submit(LookupTransfer asked) {
 }
 
 absl::StatusOr<TransferId> AsyncTransfers::Submit(LeaseTransfer asked) {
+  if (absl::Status status = Admit(); !status.ok()) return status;
   return Add(std::make_unique<SingleCall<LeaseState>>(
       [client = client_, asked] { return client->GetLease(asked.lease, asked.wait); }));
 }
 
 absl::StatusOr<TransferId> AsyncTransfers::Submit(ReserveTransfer asked) {
+  if (absl::Status status = Admit(); !status.ok()) return status;
   return Add(
       std::make_unique<SingleCall<WriteSession>>([client = client_, asked = std::move(asked)] {
         return client->Reserve(asked.name_space, asked.prompt, asked.first_block, asked.blocks,
@@ -72,7 +82,7 @@ absl::StatusOr<TransferId> AsyncTransfers::Submit(ReserveTransfer asked) {
       }));
 }
 
-absl::StatusOr<TransferId> AsyncTransfers::Submit(LoadTransfer asked) {
+absl::StatusOr<TransferId> AsyncTransfers::Submit(LoadTransfer&& asked) {
   if (absl::Status status = CheckSteps(asked.name_space.payload_map(), asked.steps); !status.ok()) {
     return status;
   }
@@ -81,15 +91,17 @@ absl::StatusOr<TransferId> AsyncTransfers::Submit(LoadTransfer asked) {
         absl::StrCat("a load ends its share of a lease, so it takes one of one prompt; this is of ",
                      asked.lease->prompt_count(), ": name it in the lookup of one prompt"));
   }
+  if (absl::Status status = Admit(); !status.ok()) return status;
   return Add(std::make_unique<LoadByLayers>(client_, clock_, std::move(asked)));
 }
 
-absl::StatusOr<TransferId> AsyncTransfers::Submit(StoreTransfer asked) {
+absl::StatusOr<TransferId> AsyncTransfers::Submit(StoreTransfer&& asked) {
   if (!asked.session.token().has_value()) {
     return absl::InvalidArgumentError("the session reserved nothing: there is nothing to store");
   }
   const PayloadMap& map = asked.session.name_space().payload_map();
   if (absl::Status status = CheckSteps(map, asked.steps); !status.ok()) return status;
+  if (absl::Status status = Admit(); !status.ok()) return status;
   const uint32_t steps_ready = asked.steps_ready;
   return Add(std::make_unique<StoreByLayers>(std::move(asked)), steps_ready);
 }

@@ -7,7 +7,11 @@
 //
 // A transfer ends with exactly one event that has a result. Until that was polled, the memory that
 // the transfer was given belongs to it. At most `transfers_max` are not polled to their end:
-// RESOURCE_EXHAUSTED beyond.
+// RESOURCE_EXHAUSTED beyond. What is refused was not taken: lease, session and all are still the
+// caller's, to be submitted again.
+//
+// Results own what they brought. To destroy a lease or a session that has not ended is a call, of
+// at most a second: a loop that must not wait hands them on to a transfer, or to another thread.
 //
 // Thread-safe; no call but the destructor waits for a node, or for another thread's call. The
 // destructor cancels what is left, waits for the calls under way, each within its deadline, and
@@ -56,15 +60,16 @@ class AsyncTransfers {
   absl::StatusOr<TransferId> Submit(LeaseTransfer asked);
   absl::StatusOr<TransferId> Submit(ReserveTransfer asked);
   // INVALID_ARGUMENT for steps that CheckSteps refuses and a lease of several prompts.
-  absl::StatusOr<TransferId> Submit(LoadTransfer asked);
+  absl::StatusOr<TransferId> Submit(LoadTransfer&& asked);
   // INVALID_ARGUMENT for steps that CheckSteps refuses and a session that reserved nothing.
-  absl::StatusOr<TransferId> Submit(StoreTransfer asked);
+  absl::StatusOr<TransferId> Submit(StoreTransfer&& asked);
 
   // The source of a store can be read for so many of its first steps. Nothing for one that is over,
   // or that could be read that far already.
   void SourceReady(TransferId id, uint32_t steps);
-  // Its result will be CANCELLED, unless it is there already: after the call under way, a load ends
-  // its share of the lease and a store its token, for all ranks. Nothing for one that is over.
+  // No further call of it is made: its result will be CANCELLED, unless the call under way is its
+  // last. A load then ends its share of the lease and a store its token, for all ranks. Nothing for
+  // one that is over.
   void Cancel(TransferId id);
 
   // What is new, at most `events_max` transfers, the oldest first; of each transfer the newest
@@ -96,7 +101,9 @@ class AsyncTransfers {
     std::unique_ptr<Transfer> transfer;
   };
 
-  absl::StatusOr<TransferId> Add(std::unique_ptr<Transfer> transfer, uint32_t steps_ready = 0);
+  // Room for one more, which Add then takes; whether there is any comes before what is taken.
+  absl::Status Admit();
+  TransferId Add(std::unique_ptr<Transfer> transfer, uint32_t steps_ready = 0);
   void Run();
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || !runnable_.empty();
@@ -114,6 +121,7 @@ class AsyncTransfers {
   mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t admitted_ ABSL_GUARDED_BY(mutex_) = 0;  // And not added yet.
   absl::flat_hash_map<TransferId, std::unique_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
   std::deque<TransferId> runnable_ ABSL_GUARDED_BY(mutex_);
   std::deque<TransferId> news_ ABSL_GUARDED_BY(mutex_);

@@ -49,7 +49,7 @@ absl::Status HeldPlaces::AskChunk(const Fingerprint& fingerprint, absl::Span<con
     std::vector<BlockKey> wanted;
     for (const size_t i : asked) wanted.push_back(keys[i]);
     request.set_keys(KeysToProto(wanted));
-    absl::StatusOr<LocalLink::Places> answer = link_->Read(request);
+    absl::StatusOr<LocalLink::Places> answer = link_->Read(request, wish.deadline);
     if (!answer.ok()) return answer.status();
     if (request.lease().empty() && answer->lease.has_value()) {
       shares_.push_back({*answer->lease, static_cast<uint32_t>(first)});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "client/cpp/local/local_link.h"
 #include "common/base/bytes16.h"
@@ -24,6 +25,7 @@ struct PlaceWish {
   bool hold = false;
   // Without one: each key by itself, not only consecutive ones from the start.
   bool each = false;
+  absl::Time deadline = absl::InfiniteFuture();  // As of LocalLink::Deadline.
 };
 
 class HeldPlaces {

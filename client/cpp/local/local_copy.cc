@@ -40,9 +40,11 @@ bool CopyBlock(const LocalLink::Place& from, const PayloadMap& map, const BlockK
 
 void CopyLocalBlocks(LocalLink* local, const NamespaceHandle& name_space,
                      absl::Span<const BlockKey> keys, SegmentPlace place, const GetOptions& options,
-                     const SegmentSelection& selection, ReceivedBlocks* received) {
-  const absl::StatusOr<HeldPlaces> held = HeldPlaces::Ask(local, name_space.fingerprint(), keys,
-                                                          {.lease = options.lease, .each = true});
+                     const SegmentSelection& selection, absl::Time deadline,
+                     ReceivedBlocks* received) {
+  const absl::StatusOr<HeldPlaces> held =
+      HeldPlaces::Ask(local, name_space.fingerprint(), keys,
+                      {.lease = options.lease, .each = true, .deadline = deadline});
   if (!held.ok()) {
     local->CountFallback();
     return;

@@ -1,14 +1,10 @@
 #include "client/cpp/local/local_link.h"
 
-#include <sys/mman.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/node_link.h"
-#include "common/base/check.h"
 #include "common/local/boot_id.h"
 #include "common/local/local_limits.h"
 #include "common/rpc/retry_status.h"
@@ -17,6 +13,8 @@ namespace cairn {
 namespace {
 
 constexpr absl::Duration kAnswerWithin = absl::Seconds(1);
+// Of a packet, until there is room for it: what is not answered may go out faster than it is read.
+constexpr absl::Duration kSendWithin = absl::Milliseconds(100);
 // Recalls; and waits that were interrupted.
 constexpr int kPacketsBeforeAnswerMax = 64;
 constexpr int kWaitsMax = 4;
@@ -42,11 +40,12 @@ absl::Status FailureOf(const v1::LocalFailure& failure) {
 
 }  // namespace
 
-LocalLink::Turn::Turn(LocalLink* link) : link_(link) {
+LocalLink::Turn::Turn(LocalLink* link, absl::Time deadline) : link_(link) {
+  const absl::Duration wait = std::min(kTurnWithin, link->TimeTo(deadline));
   absl::MutexLock lock(&link_->mutex_);
   const auto is_free = [link]()
                            ABSL_EXCLUSIVE_LOCKS_REQUIRED(link->mutex_) { return !link->busy_; };
-  has_ = link_->mutex_.AwaitWithTimeout(absl::Condition(&is_free), kTurnWithin);
+  has_ = link_->mutex_.AwaitWithTimeout(absl::Condition(&is_free), wait);
   if (has_) link_->busy_ = true;
 }
 
@@ -54,25 +53,6 @@ LocalLink::Turn::~Turn() {
   if (!has_) return;
   absl::MutexLock lock(&link_->mutex_);
   link_->busy_ = false;
-}
-
-LocalLink::StagingMemory::~StagingMemory() {
-  if (!bytes.empty()) CAIRN_CHECK(munmap(bytes.data(), bytes.size()) == 0);
-}
-
-LocalLink::Staging::Staging(Staging&& other) noexcept
-    : link_(std::exchange(other.link_, nullptr)), bytes_(std::exchange(other.bytes_, {})) {}
-
-LocalLink::Staging& LocalLink::Staging::operator=(Staging&& other) noexcept {
-  std::swap(link_, other.link_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-
-LocalLink::Staging::~Staging() {
-  if (link_ == nullptr) return;
-  absl::MutexLock lock(&link_->mutex_);
-  link_->staging_taken_ = false;
 }
 
 LocalLink::~LocalLink() {
@@ -109,13 +89,13 @@ LocalStats LocalLink::stats() const {
           .connected = connected_.load(std::memory_order_relaxed)};
 }
 
-absl::Status LocalLink::Connect() {
+absl::Status LocalLink::Connect(absl::Time deadline) {
   if (socket_) return absl::OkStatus();
   if (clock_->SteadyNow() < retry_at_) return None("it is tried again later");
   // The next hello says that nothing of the last connection is mapped.
   std::erase_if(stale_, [](const auto& segment) { return segment.expired(); });
   if (!stale_.empty()) return None("memory of the last connection is still looked at");
-  const absl::Status status = ConnectNow();
+  const absl::Status status = ConnectNow(deadline);
   if (status.ok()) {
     backoff_ = absl::ZeroDuration();
     return status;
@@ -130,11 +110,13 @@ void LocalLink::Failed() {
   retry_at_ = clock_->SteadyNow() + backoff_;
 }
 
-absl::Status LocalLink::ConnectNow() {
+absl::Status LocalLink::ConnectNow(absl::Time deadline) {
+  const absl::Duration left = TimeTo(deadline);
+  if (left <= absl::ZeroDuration()) return None("the time for this call is over");
   v1::OpenLocalResponse opened;
-  const absl::Status status =
-      link_->CallOnce(&v1::CacheNode::Stub::OpenLocal, v1::OpenLocalRequest(),
-                      std::min(kOpenTimeout, link_->ControlTimeout(absl::ZeroDuration())), &opened);
+  const absl::Status status = link_->CallOnce(
+      &v1::CacheNode::Stub::OpenLocal, v1::OpenLocalRequest(),
+      std::min({kOpenTimeout, left, link_->ControlTimeout(absl::ZeroDuration())}), &opened);
   if (!status.ok()) return status;
   const bool elsewhere = opened.socket().empty() || opened.boot_id() != BootId();
   if (elsewhere) {
@@ -150,7 +132,8 @@ absl::Status LocalLink::ConnectNow() {
   request.mutable_hello()->set_previous_connection(connection_);
   v1::LocalAnswer answer;
   std::vector<Descriptor> descriptors;
-  if (absl::Status said = Exchange(request, &answer, &descriptors); !said.ok()) return said;
+  const absl::Status said = Exchange(request, deadline, &answer, &descriptors);
+  if (!said.ok()) return said;
   if (!answer.has_welcome()) return Broken("no welcome");
   connection_ = answer.welcome().connection();
   connects_.fetch_add(1, std::memory_order_relaxed);
@@ -175,14 +158,15 @@ absl::Status LocalLink::Send(const v1::LocalRequest& request) {
   if (packet.size() > kLocalPacketBytesMax) {
     return absl::InvalidArgumentError(absl::StrCat("a request of ", packet.size(), " bytes"));
   }
-  return socket_.Send(packet, {});
+  return socket_.Send(packet, {}, kSendWithin);
 }
 
-absl::Status LocalLink::Receive(v1::LocalAnswer* answer, std::vector<Descriptor>* descriptors) {
-  const absl::Time deadline = clock_->SteadyNow() + kAnswerWithin;
+absl::Status LocalLink::Receive(absl::Time deadline, v1::LocalAnswer* answer,
+                                std::vector<Descriptor>* descriptors) {
+  const absl::Time give_up = std::min(deadline, Deadline(kAnswerWithin));
   int waits = 0;
   for (int packets = 0; packets < kPacketsBeforeAnswerMax && waits < kWaitsMax; ++packets) {
-    const absl::Duration left = deadline - clock_->SteadyNow();
+    const absl::Duration left = TimeTo(give_up);
     if (left <= absl::ZeroDuration()) break;
     absl::StatusOr<PacketSocket::Packet> packet =
         socket_.Receive(absl::MakeSpan(buffer_), kLocalDescriptorsPerPacketMax, left);
@@ -203,13 +187,15 @@ absl::Status LocalLink::Receive(v1::LocalAnswer* answer, std::vector<Descriptor>
   return absl::UnavailableError("the node does not answer");
 }
 
-absl::Status LocalLink::Exchange(const v1::LocalRequest& request, v1::LocalAnswer* answer,
-                                 std::vector<Descriptor>* descriptors) {
+absl::Status LocalLink::Exchange(const v1::LocalRequest& request, absl::Time deadline,
+                                 v1::LocalAnswer* answer, std::vector<Descriptor>* descriptors) {
   ReturnUnused();
   if (!socket_) return None("the connection is over");
+  // Nothing is asked that would not be waited for.
+  if (TimeTo(deadline) <= absl::ZeroDuration()) return None("the time for this call is over");
   absl::Status status = Send(request);
   answer->Clear();
-  if (status.ok()) status = Receive(answer, descriptors);
+  if (status.ok()) status = Receive(deadline, answer, descriptors);
   // A failure that was answered says nothing of the connection.
   if (!status.ok() && !answer->has_failure()) {
     Drop();
@@ -218,33 +204,33 @@ absl::Status LocalLink::Exchange(const v1::LocalRequest& request, v1::LocalAnswe
   return status;
 }
 
-absl::Status LocalLink::ExchangeAgain(const v1::LocalRequest& request, v1::LocalAnswer* answer,
+absl::Status LocalLink::ExchangeAgain(const v1::LocalRequest& request, absl::Time deadline,
+                                      v1::LocalAnswer* answer,
                                       std::vector<Descriptor>* descriptors) {
   absl::Status status;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    status = Connect();
+    status = Connect(deadline);
     if (!status.ok()) return status;
-    status = Exchange(request, answer, descriptors);
+    status = Exchange(request, deadline, answer, descriptors);
     if (status.ok() || answer->has_failure()) return status;
   }
   Failed();
   return status;
 }
 
-absl::StatusOr<LocalLink::Places> LocalLink::Read(const v1::LocalRead& read) {
-  const Turn turn(this);
+absl::StatusOr<LocalLink::Places> LocalLink::Read(const v1::LocalRead& read, absl::Time deadline) {
+  const Turn turn(this, deadline);
   if (!turn) return None("others use it");
   v1::LocalRequest request;
   *request.mutable_read() = read;
   v1::LocalAnswer answer;
   std::vector<Descriptor> descriptors;
-  if (absl::Status status = ExchangeAgain(request, &answer, &descriptors); !status.ok()) {
-    return status;
-  }
+  absl::Status status = ExchangeAgain(request, deadline, &answer, &descriptors);
+  if (!status.ok()) return status;
   Places places;
   places.lease = LeaseId::FromBytes(answer.places().lease());
-  absl::Status status = answer.has_places() ? TakeSegments(answer.places(), std::move(descriptors))
-                                            : Broken("another answer than was asked for");
+  status = answer.has_places() ? TakeSegments(answer.places(), std::move(descriptors))
+                               : Broken("another answer than was asked for");
   const size_t keys = read.keys().size() / kKeyBytes;
   if (status.ok() && static_cast<size_t>(answer.places().places_size()) != keys) {
     status = Broken(absl::StrCat(answer.places().places_size(), " places for ", keys, " keys"));
@@ -302,7 +288,7 @@ std::shared_ptr<const MappedSegment> LocalLink::SegmentOf(uint64_t id) const {
 }
 
 void LocalLink::End(const LeaseId& lease, uint32_t usable_blocks) {
-  const Turn turn(this);
+  const Turn turn(this, absl::InfiniteFuture());
   if (!turn || !socket_) return;
   v1::LocalRequest request;
   request.mutable_end()->set_lease(std::string(lease.view()));
@@ -329,67 +315,6 @@ void LocalLink::ReturnUnused() {
     recalled_.erase(current);
   }
   if (request.has_unmapped() && !Send(request).ok()) Drop();
-}
-
-absl::StatusOr<LocalLink::Staging> LocalLink::TakeStaging(uint64_t bytes) {
-  const Turn turn(this);
-  if (!turn) return None("others use it");
-  {
-    absl::MutexLock lock(&mutex_);
-    if (staging_taken_) return None("another writer has the staging memory");
-    const bool idle = clock_->SteadyNow() - staging_used_ > kLocalStagingIdle / 2;
-    if (!socket_ || staging_connection_ != connection_ || idle) staging_ = nullptr;
-  }
-  if (staging_ == nullptr || staging_->bytes.size() < bytes) {
-    staging_ = nullptr;
-    v1::LocalRequest request;
-    request.mutable_stage()->set_bytes(bytes);
-    v1::LocalAnswer answer;
-    std::vector<Descriptor> descriptors;
-    if (absl::Status status = ExchangeAgain(request, &answer, &descriptors); !status.ok()) {
-      return status;
-    }
-    struct stat found {};
-    if (!answer.has_staged() || descriptors.size() != 1 || answer.staged().bytes() < bytes ||
-        fstat(descriptors[0].get(), &found) != 0 ||
-        static_cast<uint64_t>(found.st_size) < answer.staged().bytes()) {
-      Drop();
-      Failed();
-      return None("staging memory that is none");
-    }
-    const size_t size = answer.staged().bytes();
-    void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-                        descriptors[0].get(), /*offset=*/0);
-    if (mapped == MAP_FAILED) return None("staging memory cannot be mapped");
-    staging_ = std::make_unique<StagingMemory>(absl::MakeSpan(static_cast<uint8_t*>(mapped), size));
-    staging_connection_ = connection_;
-  }
-  staging_used_ = clock_->SteadyNow();
-  absl::MutexLock lock(&mutex_);
-  staging_taken_ = true;
-  return Staging(this, staging_->bytes);
-}
-
-absl::StatusOr<v1::LocalLanded> LocalLink::Put(const v1::LocalPut& put) {
-  const Turn turn(this);
-  if (!turn) return None("others use it");
-  // A new connection would have other staging memory.
-  if (!socket_ || staging_connection_ != connection_) return None("the connection is over");
-  v1::LocalRequest request;
-  *request.mutable_put() = put;
-  v1::LocalAnswer answer;
-  std::vector<Descriptor> descriptors;
-  if (absl::Status status = Exchange(request, &answer, &descriptors); !status.ok()) {
-    // The node has taken the staging memory back.
-    if (absl::IsFailedPrecondition(status)) staging_connection_.clear();
-    return status;
-  }
-  staging_used_ = clock_->SteadyNow();
-  if (!answer.has_landed()) {
-    Drop();
-    return None("another answer than was asked for");
-  }
-  return answer.landed();
 }
 
 }  // namespace cairn

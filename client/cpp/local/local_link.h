@@ -6,6 +6,7 @@
 // time, others wait for it a little. Borrows the link.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -53,8 +54,17 @@ class LocalLink {
     std::optional<LeaseId> lease;
     std::vector<Place> places;  // One a key.
   };
+  // Calls wait for the node no longer than `deadline`, a time of the clock, and no longer than a
+  // second in any case: what is not answered by then is UNAVAILABLE, and the connection is over.
+  absl::Time Deadline(absl::Duration within) const { return clock_->SteadyNow() + within; }
+  absl::Duration TimeTo(absl::Time deadline) const { return deadline - clock_->SteadyNow(); }
+  // What is left for the channel; never nothing, since a call whose time is over says so itself.
+  absl::Duration LeftFor(absl::Time deadline) const {
+    return std::max(TimeTo(deadline), absl::Milliseconds(1));
+  }
+
   // UNAVAILABLE: there is no local path now. Otherwise as the node says.
-  absl::StatusOr<Places> Read(const v1::LocalRead& request);
+  absl::StatusOr<Places> Read(const v1::LocalRead& request, absl::Time deadline);
   // Best effort.
   void End(const LeaseId& lease, uint32_t usable_blocks);
 
@@ -72,9 +82,9 @@ class LocalLink {
     LocalLink* link_ = nullptr;
     absl::Span<uint8_t> bytes_;
   };
-  absl::StatusOr<Staging> TakeStaging(uint64_t bytes);
+  absl::StatusOr<Staging> TakeStaging(uint64_t bytes, absl::Time deadline);
   // REQUIRES: the caller has the staging memory.
-  absl::StatusOr<v1::LocalLanded> Put(const v1::LocalPut& request);
+  absl::StatusOr<v1::LocalLanded> Put(const v1::LocalPut& request, absl::Time deadline);
 
   LocalStats stats() const;
   void CountFallback() { fallbacks_.fetch_add(1, std::memory_order_relaxed); }
@@ -87,7 +97,7 @@ class LocalLink {
   // The right to use the connection: held by one thread, and no lock.
   class Turn {
    public:
-    explicit Turn(LocalLink* link);
+    Turn(LocalLink* link, absl::Time deadline);
     ~Turn();
     explicit operator bool() const { return has_; }
 
@@ -103,15 +113,17 @@ class LocalLink {
   };
 
   // These are for who has the turn.
-  absl::Status Connect();
-  absl::Status ConnectNow();
-  absl::Status Exchange(const v1::LocalRequest& request, v1::LocalAnswer* answer,
-                        std::vector<Descriptor>* descriptors);
+  absl::Status Connect(absl::Time deadline);
+  absl::Status ConnectNow(absl::Time deadline);
+  absl::Status Exchange(const v1::LocalRequest& request, absl::Time deadline,
+                        v1::LocalAnswer* answer, std::vector<Descriptor>* descriptors);
   // Once more over a new connection, where the old one was dead.
-  absl::Status ExchangeAgain(const v1::LocalRequest& request, v1::LocalAnswer* answer,
-                             std::vector<Descriptor>* descriptors);
+  absl::Status ExchangeAgain(const v1::LocalRequest& request, absl::Time deadline,
+                             v1::LocalAnswer* answer, std::vector<Descriptor>* descriptors);
   absl::Status Send(const v1::LocalRequest& request);
-  absl::Status Receive(v1::LocalAnswer* answer, std::vector<Descriptor>* descriptors);
+  absl::Status Receive(absl::Time deadline, v1::LocalAnswer* answer,
+                       std::vector<Descriptor>* descriptors);
+  absl::Status MapStaging(uint64_t bytes, absl::Time deadline);
   absl::Status TakeSegments(const v1::LocalPlaces& places, std::vector<Descriptor> descriptors);
   // Null when it is not mapped.
   std::shared_ptr<const MappedSegment> SegmentOf(uint64_t id) const;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "client/cpp/write_stream.h"
 #include "common/base/check.h"
 #include "common/local/local_limits.h"
 
@@ -29,7 +30,8 @@ void AddBlock(const PayloadMap& map, uint32_t index, uint64_t offset, v1::LocalP
 }  // namespace
 
 absl::StatusOr<StagedBlocks> StagedBlocks::Make(LocalLink* link, const PayloadMap& map,
-                                                absl::Span<const uint32_t> blocks) {
+                                                absl::Span<const uint32_t> blocks,
+                                                absl::Time deadline) {
   const uint64_t block_bytes = map.block_bytes();
   if (blocks.empty() || blocks.size() > kLocalStagingBytesMax / block_bytes ||
       map.segment_count() > kSegmentsPerPutMax || map.parts().size() > kLocalPiecesPerPutMax) {
@@ -38,7 +40,8 @@ absl::StatusOr<StagedBlocks> StagedBlocks::Make(LocalLink* link, const PayloadMa
                      " segments: staging memory holds 1 to ", kLocalStagingBytesMax,
                      " bytes, and a block of at most ", kSegmentsPerPutMax, " segments"));
   }
-  absl::StatusOr<LocalLink::Staging> staging = link->TakeStaging(blocks.size() * block_bytes);
+  absl::StatusOr<LocalLink::Staging> staging =
+      link->TakeStaging(blocks.size() * block_bytes, deadline);
   if (!staging.ok()) return staging.status();
   return StagedBlocks(link, *std::move(staging), block_bytes, {blocks.begin(), blocks.end()});
 }
@@ -49,7 +52,7 @@ absl::Span<uint8_t> StagedBlocks::bytes(size_t block) {
 }
 
 absl::Status StagedBlocks::Land(
-    const TokenId& token, const PayloadMap& map,
+    const TokenId& token, const PayloadMap& map, absl::Time deadline,
     absl::FunctionRef<void(size_t block, size_t segment, uint64_t digest)> landed) {
   CAIRN_CHECK(map.block_bytes() == block_bytes_);
   const size_t segments = map.segment_count();
@@ -62,12 +65,9 @@ absl::Status StagedBlocks::Land(
     for (size_t i = first; i < first + count; ++i) {
       AddBlock(map, blocks_[i], i * block_bytes_, &put);
     }
-    const absl::StatusOr<v1::LocalLanded> answer = link_->Put(put);
+    const absl::StatusOr<v1::LocalLanded> answer = link_->Put(put, deadline);
     if (!answer.ok()) return answer.status();
-    if (answer->errors_size() > 0) {
-      const v1::PieceError& error = answer->errors(0);
-      return absl::Status(static_cast<absl::StatusCode>(error.code()), error.message());
-    }
+    if (answer->errors_size() > 0) return StatusOfPieceError(answer->errors(0));
     if (static_cast<size_t>(answer->digests_size()) != count * segments) {
       return absl::InternalError(absl::StrCat("the node answered ", answer->digests_size(),
                                               " digests for ", count * segments, " segments"));

@@ -25,7 +25,7 @@ class StagedBlocks {
   // For the session. `blocks`: indexes in its keys. UNAVAILABLE where there is no local path or no
   // room for so many; INVALID_ARGUMENT when they are more than staging memory ever holds.
   static absl::StatusOr<StagedBlocks> Make(LocalLink* link, const PayloadMap& map,
-                                           absl::Span<const uint32_t> blocks);
+                                           absl::Span<const uint32_t> blocks, absl::Time deadline);
 
   size_t size() const { return blocks_.size(); }
   // Index in the session's keys.
@@ -35,7 +35,7 @@ class StagedBlocks {
 
   // For the session: takes all of it in, and calls `landed` with the digest of each segment that is
   // in its slot now, blocks and segments in order. Nothing is sent otherwise when it fails.
-  absl::Status Land(const TokenId& token, const PayloadMap& map,
+  absl::Status Land(const TokenId& token, const PayloadMap& map, absl::Time deadline,
                     absl::FunctionRef<void(size_t block, size_t segment, uint64_t digest)> landed);
 
  private:

@@ -91,20 +91,20 @@ class Writer {
 size_t WriteThroughStaging(LocalLink* local, const TokenId& token,
                            const SegmentSelection& selection,
                            absl::Span<const FramePacker::Block> blocks, SegmentSource source,
-                           size_t first,
+                           size_t first, absl::Time deadline,
                            absl::FunctionRef<void(size_t item, uint64_t digest)> landed) {
   Writer writer(selection, blocks, source);
   if (first == writer.item_count()) return first;
   const uint64_t bytes = selection.bytes() * blocks.size();
   const absl::StatusOr<LocalLink::Staging> staging =
-      local->TakeStaging(std::clamp(bytes, kStagingBytesMin, kStagingBytesWanted));
+      local->TakeStaging(std::clamp(bytes, kStagingBytesMin, kStagingBytesWanted), deadline);
   size_t item = first;
   v1::LocalPut put;
   put.set_token(std::string(token.view()));
   while (staging.ok() && item < writer.item_count()) {
     const size_t next = writer.Fill(staging->bytes(), item, &put);
     if (next == item) break;
-    const absl::StatusOr<v1::LocalLanded> answer = local->Put(put);
+    const absl::StatusOr<v1::LocalLanded> answer = local->Put(put, deadline);
     if (!answer.ok() || answer->errors_size() > 0) break;
     // What landed is what was meant, or all of it goes again.
     const std::vector<uint64_t>& digests = writer.digests();

@@ -20,7 +20,7 @@ namespace cairn {
 size_t WriteThroughStaging(LocalLink* local, const TokenId& token,
                            const SegmentSelection& selection,
                            absl::Span<const FramePacker::Block> blocks, SegmentSource source,
-                           size_t first,
+                           size_t first, absl::Time deadline,
                            absl::FunctionRef<void(size_t item, uint64_t digest)> landed);
 
 }  // namespace cairn

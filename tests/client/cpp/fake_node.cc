@@ -333,4 +333,16 @@ grpc::Status FakeNode::Describe(grpc::ServerContext* context, const v1::Describe
   return End("Describe");
 }
 
+void FakeNode::OfferLocal(v1::OpenLocalResponse opened) {
+  absl::MutexLock lock(&mutex_);
+  opened_ = std::move(opened);
+}
+
+grpc::Status FakeNode::OpenLocal(grpc::ServerContext*, const v1::OpenLocalRequest*,
+                                 v1::OpenLocalResponse* response) {
+  absl::MutexLock lock(&mutex_);
+  *response = opened_;
+  return grpc::Status::OK;
+}
+
 }  // namespace cairn::testing

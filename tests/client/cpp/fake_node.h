@@ -67,6 +67,8 @@ class FakeNode final : public v1::CacheNode::Service {
   std::vector<v1::SegmentRef> mismatches() const;
   size_t blocks_present() const;
   size_t frames_written() const;
+  // Where it says that its local socket is; without, it has none.
+  void OfferLocal(v1::OpenLocalResponse opened);
   // Waits until a call of this method has come.
   void AwaitCall(const std::string& method) const;
   // Waits until the feed was asked for shards again, and gives these.
@@ -120,6 +122,8 @@ class FakeNode final : public v1::CacheNode::Service {
       grpc::ServerReaderWriter<v1::WatchBlocksResponse, v1::WatchBlocksRequest>*) override;
   grpc::Status Describe(grpc::ServerContext*, const v1::DescribeRequest*,
                         v1::DescribeResponse*) override;
+  grpc::Status OpenLocal(grpc::ServerContext*, const v1::OpenLocalRequest*,
+                         v1::OpenLocalResponse*) override;
 
   const NamespaceHandle name_space_;
   std::string target_;
@@ -150,6 +154,7 @@ class FakeNode final : public v1::CacheNode::Service {
   std::vector<v1::PinBlocksRequest> pins_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::SegmentRef> mismatches_ ABSL_GUARDED_BY(mutex_);
   size_t frames_written_ ABSL_GUARDED_BY(mutex_) = 0;
+  v1::OpenLocalResponse opened_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace cairn::testing

@@ -287,6 +287,28 @@ TEST_F(AsyncTransfersTest, TheBoundIsSaidAndMakesRoomAgainWhenPolled) {
   EXPECT_TRUE(transfers_->Submit(LookupTransfer{*handle_, {prompt}}).ok());
 }
 
+TEST_F(AsyncTransfersTest, WhatIsRefusedIsStillTheCallers) {
+  Start({.threads = 1, .transfers_max = 1});
+  const Prompt prompt = MakePrompt(kBlocks);
+  const auto waiting = transfers_->Submit(LookupTransfer{*handle_, {prompt}});
+  ASSERT_TRUE(waiting.ok());
+  StoreTransfer store = Store(prompt, UINT32_MAX);
+  EXPECT_EQ(transfers_->Submit(std::move(store)).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(node_->Calls("Abort"), 0) << "nothing was given up, and nobody was called";
+  ResultOf(*waiting);
+  EXPECT_TRUE(StoredBy(*transfers_->Submit(std::move(store))).complete);
+
+  LoadTransfer load = Load(prompt.keys());
+  load.lease = Lease(prompt);
+  std::swap(load.steps.front().parts, load.steps.emplace_back().parts);  // One is empty.
+  EXPECT_EQ(transfers_->Submit(std::move(load)).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(node_->ended(), IsEmpty());
+  load.steps = Steps();
+  EXPECT_EQ(LoadedBy(*transfers_->Submit(std::move(load))).usable_prefix, kBlocks);
+}
+
 TEST_F(AsyncTransfersTest, WhatMeansNothingIsRefusedAtOnce) {
   const Prompt prompt = MakePrompt(1);
   LoadTransfer no_steps = Load(prompt.keys());
