@@ -204,6 +204,10 @@ CAIRN_SIMT_DEVICE float FloatOf(uint32_t bits) { return __uint_as_float(bits); }
 CAIRN_SIMT_DEVICE uint64_t HighProduct(uint64_t a, uint64_t b) { return __umul64hi(a, b); }
 CAIRN_SIMT_DEVICE uint32_t CountOnes(uint32_t bits) { return static_cast<uint32_t>(__popc(bits)); }
 
+CAIRN_SIMT_DEVICE uint32_t BytePermute(uint32_t low, uint32_t high, uint32_t selector) {
+  return __byte_perm(low, high, selector);
+}
+
 struct LaunchTarget {
   cudaStream_t stream = nullptr;
 };

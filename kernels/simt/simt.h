@@ -196,6 +196,8 @@ CAIRN_SIMT_DEVICE uint32_t BitsOf(float value);
 CAIRN_SIMT_DEVICE float FloatOf(uint32_t bits);
 CAIRN_SIMT_DEVICE uint64_t HighProduct(uint64_t a, uint64_t b);  // Bits 64 to 127.
 CAIRN_SIMT_DEVICE uint32_t CountOnes(uint32_t bits);
+// Byte i of the result is byte (selector >> 4 * i) & 7 of the eight bytes of low, then high.
+CAIRN_SIMT_DEVICE uint32_t BytePermute(uint32_t low, uint32_t high, uint32_t selector);
 
 // What a grid is: blocks_x * blocks_y blocks, each with shared_bytes of shared memory.
 struct LaunchShape {
