@@ -28,7 +28,9 @@ struct AttentionTile {
   static constexpr uint32_t kQueryPitch = kKeyDim * 2;
   static_assert(kKeyDim % 64 == 0 && kValueDim % 64 == 0, "whole loads of the narrowest codes");
 
-  CAIRN_SIMT_BOTH static constexpr uint32_t PitchOf(uint32_t dim) { return (dim * kBits / 8 + 127) / 128 * 128; }
+  CAIRN_SIMT_BOTH static constexpr uint32_t PitchOf(uint32_t dim) {
+    return (dim * kBits / 8 + 127) / 128 * 128;
+  }
 
   // Where element `dim` of a query stands within its row.
   CAIRN_SIMT_DEVICE static uint32_t QueryPlace(uint32_t dim) {
@@ -84,7 +86,7 @@ struct AttentionTile {
         if constexpr (kBits == 8) {
           const uint32_t word = words.word[i * 2 + half];
           // Two codes of a token, then of the next one: to pairs of tokens.
-          pairs = Decode((word & 0xff0000ffu) | ((word & 0xff00u) << 8) | ((word >> 8) & 0xff00u));
+          pairs = Decode(simt::BytePermute(word, 0, 0x3120));
         } else {
           const uint32_t word = words.word[i / 2 * 2 + half] >> (i % 2 * 8);
           pairs = simt::DecodeInt4<kFloat>((word & 0xfu) | ((word >> 12) & 0xf0u) |
@@ -112,6 +114,8 @@ struct AttentionTile {
   // sums += keys * queries over dims [0, key_dim); `queries` are 8 rows of kQueryPitch bytes.
   CAIRN_SIMT_DEVICE static void MultiplyKeys(uint32_t tile, uint32_t queries, uint32_t key_dim,
                                              float (&sums)[4]) {
+    // Two chains of sums, so that a product does not wait for the one before.
+    float odd[4] = {0, 0, 0, 0};
     constexpr uint32_t kQueryLoads = kLoadSteps < 2 ? 1 : kLoadSteps / 2;  // Of two steps each.
     constexpr uint32_t kLoads = kLoadSteps < 2 ? 2 : 1;
     constexpr uint32_t kDims = kLoads * kLoadDims;
@@ -129,12 +133,15 @@ struct AttentionTile {
             for (uint32_t step = 0; step < kLoadSteps; ++step) {
               uint32_t a[4];
               KeyFragment(words, step, a);
-              simt::MultiplyAdd16816<kFloat>(sums, a, b[load * kLoadSteps + step]);
+              const uint32_t index = load * kLoadSteps + step;
+              simt::MultiplyAdd16816<kFloat>(index % 2 == 0 ? sums : odd, a, b[index]);
             }
           }
         }
       }
     }
+    CAIRN_SIMT_UNROLL
+    for (uint32_t i = 0; i < 4; ++i) sums[i] += odd[i];
   }
 
   // outputs += values * weights; b is the fragment of 16 tokens times 8 rows.

@@ -8,8 +8,10 @@
 #include <limits>
 #include <random>
 
+#include "kernels/attention/attention_runner.h"
 #include "kernels/attention/reference.h"
 #include "kernels/quantize.h"
+#include "tests/kernels/gpu_attention.h"
 #include "tests/kernels/spinning_pool.h"
 
 namespace cairn::kernels {
@@ -104,11 +106,9 @@ AttentionResult AttentionCase::Start() {
   return result;
 }
 
-AttentionResult AttentionCase::Run(CpuPath path, uint32_t workers) {
+AttentionResult AttentionCase::Run(const AttentionPath& path, uint32_t workers) {
   AttentionResult result = Start();
-  SpinningPool pool(workers);
-  AttentionRunner runner(path, &pool);
-  EXPECT_EQ(runner.Run(batch_), "");
+  EXPECT_EQ(path.run(*this, workers), "");
   return result;
 }
 
@@ -118,20 +118,31 @@ AttentionResult AttentionCase::Reference() {
   return result;
 }
 
-std::vector<CpuPath> AvailablePaths() {
-  std::vector<CpuPath> paths;
+AttentionPath PathOf(CpuPath path) {
+  const auto run = [path](AttentionCase& a_case, uint32_t workers) {
+    SpinningPool pool(workers);
+    AttentionRunner runner(path, &pool);
+    return runner.Run(a_case.batch());
+  };
+  const auto tolerance = [path](const KvShape& shape) {
+    const bool is_exact = path != CpuPath::kAvx512Bf16 || shape.dtype == KvDtype::kFloat16 ||
+                          shape.dtype == KvDtype::kFloat32;
+    return is_exact ? 1e-5 : 4e-3;
+  };
+  return {NameOf(path), run, tolerance};
+}
+
+std::vector<AttentionPath> AvailablePaths() {
+  std::vector<AttentionPath> paths;
   for (CpuPath path :
        {CpuPath::kBaseline, CpuPath::kPortable, CpuPath::kAvx2, CpuPath::kAvx512Bf16}) {
-    if (IsAvailable(path)) paths.push_back(path);
+    if (IsAvailable(path)) paths.push_back(PathOf(path));
   }
+  paths.push_back(EmulatedGpuPath());
   return paths;
 }
 
-double ToleranceOf(CpuPath path, const KvShape& shape) {
-  const bool is_exact = path != CpuPath::kAvx512Bf16 || shape.dtype == KvDtype::kFloat16 ||
-                        shape.dtype == KvDtype::kFloat32;
-  return is_exact ? 1e-5 : 4e-3;
-}
+void PrintTo(const AttentionPath& path, std::ostream* stream) { *stream << path.name; }
 
 void ExpectClose(const AttentionResult& result, const AttentionResult& reference,
                  double tolerance) {

@@ -1,14 +1,16 @@
-// AttentionCase: a small batch over random pages, run by any implementation.
+// AttentionCase: a small batch over random pages, run by any implementation: the CPU's paths, and
+// the device's kernels as the grid executor runs them.
 //
 // Sequences take pages of one shuffled table in turn. Not thread-safe.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "kernels/attention/attention.h"
-#include "kernels/attention/attention_runner.h"
 #include "kernels/cpu_path.h"
 #include "tests/kernels/paged_kv.h"
 
@@ -46,6 +48,17 @@ CaseSequence OneQuery(uint64_t kv_tokens);
 // Heads, page and dims of one size for most tests.
 KvShape ShapeOf(KvDtype dtype, uint32_t kv_heads, uint32_t page_tokens, uint32_t dim);
 
+class AttentionCase;
+
+// An implementation.
+struct AttentionPath {
+  std::string name;
+  // On threads as many as `workers`, where it has any.
+  std::function<Problem(AttentionCase& a_case, uint32_t workers)> run;
+  // What is allowed against the reference: products of 16-bit floats or in float32.
+  std::function<double(const KvShape& shape)> tolerance;
+};
+
 class AttentionCase {
  public:
   explicit AttentionCase(const CaseOptions& options);
@@ -57,9 +70,10 @@ class AttentionCase {
   // Query row of one head, to be set by a test.
   std::vector<std::byte>& queries() { return queries_; }
   std::vector<AttentionSequence>& sequences() { return sequences_; }
+  const std::vector<AttentionQuery>& query_list() const { return query_list_; }
 
   // Results are NaN before a run, so that what is not written shows.
-  AttentionResult Run(CpuPath path, uint32_t workers = 1);
+  AttentionResult Run(const AttentionPath& path, uint32_t workers = 1);
   AttentionResult Reference();
 
  private:
@@ -75,11 +89,10 @@ class AttentionCase {
   AttentionResult result_;
 };
 
+AttentionPath PathOf(CpuPath path);
 // The paths that this machine has.
-std::vector<CpuPath> AvailablePaths();
-
-// What is allowed against the reference: products in bfloat16 or in float32.
-double ToleranceOf(CpuPath path, const KvShape& shape);
+std::vector<AttentionPath> AvailablePaths();
+void PrintTo(const AttentionPath& path, std::ostream* stream);
 
 // Checks each (query, head): relative error of its output, and its log-sum-exp.
 void ExpectClose(const AttentionResult& result, const AttentionResult& reference, double tolerance);

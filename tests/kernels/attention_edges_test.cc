@@ -17,10 +17,10 @@ namespace {
 
 using ::testing::Each;
 
-class EdgesTest : public testing::TestWithParam<CpuPath> {};
+class EdgesTest : public testing::TestWithParam<AttentionPath> {};
 
 INSTANTIATE_TEST_SUITE_P(Paths, EdgesTest, testing::ValuesIn(AvailablePaths()),
-                         [](const auto& info) { return std::string(NameOf(info.param)); });
+                         [](const auto& info) { return info.param.name; });
 
 // Sets every row and scale of tokens [begin, end of its page) of sequence 0 to a poison: scales to
 // that number, rows by `fill`. Keys and values are of one size.
@@ -102,7 +102,7 @@ TEST_P(EdgesTest, PagesBehindTheWindowMayBeGone) {
 }
 
 // All keys `key` in element 0, all values one; the query is 1 in element 0.
-AttentionResult RunAtLogit(CpuPath path, float key, uint64_t tokens) {
+AttentionResult RunAtLogit(const AttentionPath& path, float key, uint64_t tokens) {
   CaseOptions options;
   options.shape = ShapeOf(KvDtype::kFloat32, 1, 16, 64);
   options.query_heads = 1;
@@ -142,7 +142,7 @@ TEST_P(EdgesTest, RowsThatSeeNothingAreZerosAndMinusInfinity) {
   AttentionCase a_case(options);
   const AttentionResult result = a_case.Run(GetParam());
   const AttentionResult reference = a_case.Reference();
-  ExpectClose(result, reference, ToleranceOf(GetParam(), options.shape));
+  ExpectClose(result, reference, GetParam().tolerance(options.shape));
   for (size_t row : {0, 4, 8, 16}) {
     EXPECT_EQ(result.log_sum_exp[row], -INFINITY);
     EXPECT_EQ(result.output[row * 64], 0.0f);
@@ -157,7 +157,7 @@ TEST_P(EdgesTest, AnEmptyBatchAndSequencesWithoutQueriesAreNothingToDo) {
   EXPECT_TRUE(AttentionCase(options).Run(GetParam()).output.empty());
   options.sequences = {{40, {}, 0}, OneQuery(20), {0, {}, 0}};
   AttentionCase a_case(options);
-  ExpectClose(a_case.Run(GetParam()), a_case.Reference(), ToleranceOf(GetParam(), options.shape));
+  ExpectClose(a_case.Run(GetParam()), a_case.Reference(), GetParam().tolerance(options.shape));
 }
 
 TEST_P(EdgesTest, OffsetsBeyondFourGigabytes) {
@@ -170,7 +170,7 @@ TEST_P(EdgesTest, OffsetsBeyondFourGigabytes) {
   uint64_t farthest = 0;
   for (size_t i = 0; i < 5; ++i) farthest = std::max(farthest, a_case.kv().table()[i].offset);
   ASSERT_GT(farthest, uint64_t{1} << 32);
-  ExpectClose(a_case.Run(GetParam()), a_case.Reference(), ToleranceOf(GetParam(), options.shape));
+  ExpectClose(a_case.Run(GetParam()), a_case.Reference(), GetParam().tolerance(options.shape));
 }
 
 TEST_P(EdgesTest, ThreadsAndBatchMatesDoNotChangeABit) {
@@ -276,7 +276,7 @@ TEST_P(EdgesTest, PagesMayBeShared) {
   table[4] = table[0];  // The second sequence begins with pages of the first, one of them twice.
   table[5] = table[1];
   table[6] = table[1];
-  ExpectClose(a_case.Run(GetParam()), a_case.Reference(), ToleranceOf(GetParam(), options.shape));
+  ExpectClose(a_case.Run(GetParam()), a_case.Reference(), GetParam().tolerance(options.shape));
 }
 
 }  // namespace

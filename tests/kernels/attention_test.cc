@@ -12,16 +12,16 @@ namespace {
 constexpr KvDtype kDtypes[] = {KvDtype::kFloat16,      KvDtype::kBfloat16, KvDtype::kFloat32,
                                KvDtype::kFloat8E4m3fn, KvDtype::kInt8,     KvDtype::kInt4};
 
-class EachPathTest : public testing::TestWithParam<CpuPath> {
+class EachPathTest : public testing::TestWithParam<AttentionPath> {
  protected:
   void ExpectLikeReference(const CaseOptions& options) {
     AttentionCase a_case(options);
-    ExpectClose(a_case.Run(GetParam()), a_case.Reference(), ToleranceOf(GetParam(), options.shape));
+    ExpectClose(a_case.Run(GetParam()), a_case.Reference(), GetParam().tolerance(options.shape));
   }
 };
 
 INSTANTIATE_TEST_SUITE_P(Paths, EachPathTest, testing::ValuesIn(AvailablePaths()),
-                         [](const auto& info) { return std::string(NameOf(info.param)); });
+                         [](const auto& info) { return info.param.name; });
 
 TEST_P(EachPathTest, EveryDtypeAtLengthsAroundAPageAndBeyondAChunk) {
   for (KvDtype dtype : kDtypes) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernels/attention/reference.h"
+#include "kernels/attention/attention_runner.h"
 #include "tests/kernels/attention_case.h"
 
 namespace cairn::kernels {
@@ -25,7 +26,8 @@ CaseOptions SmallOptions() {
 // What both say after `spoil`.
 std::string ProblemAfter(const std::function<void(AttentionCase*)>& spoil) {
   AttentionCase a_case(SmallOptions());
-  (void)a_case.Run(CpuPath::kBaseline);  // Sets pointers; a second run reads the spoilt batch.
+  (void)a_case.Run(
+      PathOf(CpuPath::kBaseline));  // Sets pointers; a second run reads the spoilt batch.
   spoil(&a_case);
   InlinePool pool;
   AttentionRunner runner(CpuPath::kPortable, &pool);
@@ -89,7 +91,7 @@ TEST(AttentionValidationTest, PagesOutsideTheirRegion) {
 
 TEST(AttentionValidationTest, AProblemWritesNothing) {
   AttentionCase a_case(SmallOptions());
-  AttentionResult result = a_case.Run(CpuPath::kPortable);
+  AttentionResult result = a_case.Run(PathOf(CpuPath::kPortable));
   const AttentionResult before = result;
   (*a_case.kv().mutable_table())[4] = {9, 9};
   InlinePool pool;
@@ -104,7 +106,7 @@ TEST(AttentionValidationTest, PartialResultsAreBounded) {
   options.query_heads = 64;
   options.sequences = {OneQuery(600)};
   AttentionCase a_case(options);
-  AttentionResult result = a_case.Run(CpuPath::kPortable);
+  AttentionResult result = a_case.Run(PathOf(CpuPath::kPortable));
   // The same query 1,000 times in three sequences: 192,000 rows, each two chunks of 4 KiB.
   AttentionBatch& batch = a_case.batch();
   const std::vector<AttentionQuery> queries(1000, *a_case.sequences()[0].queries);
