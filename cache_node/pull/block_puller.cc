@@ -22,8 +22,12 @@ size_t BlockPuller::BatchBlocks(const PullTarget& target) const {
                             kBatchBlocksMax);
 }
 
-bool BlockPuller::TryAgain(const absl::Status& status, int attempts, absl::Time deadline) const {
-  if (!absl::IsUnavailable(status) && !absl::IsResourceExhausted(status)) return false;
+bool BlockPuller::TryAgain(const absl::Status& status, bool any_came, int attempts,
+                           absl::Time deadline) const {
+  // A transfer that ran out of its time is one of many bytes, or of few a second; one that brought
+  // nothing meanwhile would bring nothing again.
+  const bool slow = absl::IsDeadlineExceeded(status) && any_came;
+  if (!slow && !absl::IsUnavailable(status) && !absl::IsResourceExhausted(status)) return false;
   if (attempts >= kAttemptsMax || clock_->SteadyNow() >= deadline) return false;
   return parts_.wait->WaitFor(kRetryWait * attempts);
 }
@@ -55,10 +59,11 @@ absl::Status BlockPuller::Pull(const PullTarget& target, PullSource* source,
       if (!LeadsOn(outcome)) break;
       ended(next++, outcome);
     }
-    attempts = next > before ? 0 : attempts;
+    const bool any_came = next > before;
+    attempts = any_came ? 1 : attempts + 1;
     if (LeadsOn(end)) continue;
-    if (end == PullOutcome::kSourceFailed && TryAgain(status, ++attempts, deadline)) continue;
-    break;
+    if (end != PullOutcome::kSourceFailed) break;
+    if (!TryAgain(status, any_came, attempts, deadline)) break;
   }
   // What comes after it would be out of reach.
   for (size_t i = next; i < keys.size(); ++i) ended(i, i == next ? end : PullOutcome::kSkipped);

@@ -42,8 +42,8 @@ class BlockPuller {
 
  private:
   size_t BatchBlocks(const PullTarget& target) const;
-  // Whether to try again after a failure; waits before it says so.
-  bool TryAgain(const absl::Status& status, int attempts, absl::Time deadline) const;
+  // Whether to try again after a failure; waits before it says so. `any_came`: blocks, before it.
+  bool TryAgain(const absl::Status& status, bool any_came, int attempts, absl::Time deadline) const;
 
   std::atomic<uint64_t> next_writer_;
   PullBatch::Parts parts_;

@@ -1,6 +1,7 @@
 #include "cache_node/pull/peer_source.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -156,9 +157,15 @@ absl::Status PeerSource::Fetch(const PullTarget& target, absl::Span<const BlockK
   call.BeginWrite(EncodeMessage(request), /*last=*/true);
   call.BeginRead();
   while (true) {
-    const RawCall::Done done = call.Next();
-    if (done.event == RawCall::Event::kWritten) continue;
-    if (!done.ok) break;
+    const std::optional<RawCall::Done> done = call.NextWithin(kSilenceMax);
+    if (!done.has_value()) {
+      taken = absl::DeadlineExceededError(
+          absl::StrCat("the peer has sent nothing for ", absl::FormatDuration(kSilenceMax)));
+      call.Cancel();
+      break;
+    }
+    if (done->event == RawCall::Event::kWritten) continue;
+    if (!done->ok) break;
     const absl::StatusOr<ReceivedFrame> frame =
         DecodeFrame(FrameKind::kGetResponse, call.message());
     taken = frame.ok() ? sink(frame->header(), frame->payload())

@@ -28,6 +28,9 @@ class PeerSource final : public PullSource {
   static constexpr absl::Duration kPromoteMax = absl::Seconds(10);
   // One batch.
   static constexpr absl::Duration kFetchMax = absl::Minutes(2);
+  // From one frame to the next: a peer that is stopped, or cut off, is not to hold a pull thread,
+  // of which there are few, for all of that.
+  static constexpr absl::Duration kSilenceMax = absl::Seconds(10);
 
   // Borrows security and parts, which outlive it. REQUIRES: options are valid.
   PeerSource(std::string node_id, const ClientOptions& options, const ClientSecurity* security,

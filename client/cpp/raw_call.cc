@@ -1,5 +1,7 @@
 #include "client/cpp/raw_call.h"
 
+#include <grpc/support/time.h>
+
 #include "client/cpp/call_runner.h"
 #include "common/base/check.h"
 #include "common/rpc/status_mapping.h"
@@ -73,10 +75,27 @@ RawCall::Done RawCall::Next() {
   return Wait();
 }
 
+std::optional<RawCall::Done> RawCall::NextWithin(absl::Duration wait) {
+  CAIRN_CHECK(writing_ || reading_);
+  void* tag = nullptr;
+  bool ok = false;
+  const gpr_timespec until =
+      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                   gpr_time_from_nanos(absl::ToInt64Nanoseconds(wait), GPR_TIMESPAN));
+  const auto got = queue_.AsyncNext(&tag, &ok, until);
+  if (got == grpc::CompletionQueue::TIMEOUT) return std::nullopt;
+  CAIRN_CHECK(got == grpc::CompletionQueue::GOT_EVENT);
+  return Ended(tag, ok);
+}
+
 RawCall::Done RawCall::Wait() {
   void* tag = nullptr;
   bool ok = false;
   CAIRN_CHECK(queue_.Next(&tag, &ok));
+  return Ended(tag, ok);
+}
+
+RawCall::Done RawCall::Ended(const void* tag, bool ok) {
   if (tag == Tag(kWriteTag)) {
     writing_ = false;
     return {Event::kWritten, ok};

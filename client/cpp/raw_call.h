@@ -10,6 +10,7 @@
 #include <grpcpp/generic/generic_stub.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -46,6 +47,8 @@ class RawCall {
 
   // Waits for a write or a read to end. REQUIRES: one is under way.
   Done Next();
+  // Nothing when neither ended within `wait`: they are still under way.
+  std::optional<Done> NextWithin(absl::Duration wait);
   // What the last read gave. REQUIRES: no read under way.
   const grpc::ByteBuffer& message() const { return message_; }
   // The same, to be kept while the next read is under way.
@@ -59,6 +62,7 @@ class RawCall {
  private:
   // Waits for one operation; records that it is no longer under way.
   Done Wait();
+  Done Ended(const void* tag, bool ok);
 
   grpc::ClientContext context_;
   grpc::CompletionQueue queue_;

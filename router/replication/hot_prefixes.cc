@@ -87,9 +87,10 @@ HotPrefixes::Prefix& HotPrefixes::Note(const BlockKey& key, bool saturated, absl
   const double kept = std::exp(
       -absl::FDivDuration(std::max(now - prefix.seen, absl::ZeroDuration()), options_.window));
   // Nobody asked for it for several windows: it has cooled.
-  if (prefix.copied && kept < 0.01) {
-    prefix.copied = false;
-    ++counters_.cooled;
+  if (kept < 0.01) {
+    if (std::exchange(prefix.copied, false)) ++counters_.cooled;
+    prefix.fruitless = 0;
+    prefix.copied_to.clear();
   }
   prefix.seen = now;
   prefix.prompts = prefix.prompts * kept + 1;
@@ -171,6 +172,7 @@ std::optional<CopyOrder> HotPrefixes::Order(const RoutedPrompt& prompt, size_t b
   order.fingerprint = prompt.fingerprint;
   order.block_tokens = prompt.block_tokens;
   order.keys.assign(prompt.keys.begin(), prompt.keys.begin() + static_cast<ptrdiff_t>(blocks));
+  order.public_blocks = std::min(prompt.public_blocks, blocks);
   order.source_node_id = standing.holder->node_id;
   order.node_id = to->node_id;
   order.node_addresses = to->node_addresses;
@@ -184,15 +186,13 @@ std::optional<CopyOrder> HotPrefixes::Order(const RoutedPrompt& prompt, size_t b
 }
 
 void HotPrefixes::EndCopy(const CopyOrder& order, const CopyResult& result, absl::Time now) {
-  budget_.End(order.bytes, result.bytes_pulled);
+  const uint64_t moved = MovedBytes(order, result);
+  budget_.End(order.bytes, moved);
   counters_.blocks_copied += result.blocks_pulled;
-  counters_.bytes_copied += result.bytes_pulled;
+  counters_.bytes_copied += moved;
   const auto found = prefixes_.find(order.keys.back());
-  if (found != prefixes_.end()) {
-    found->second.not_before = now + kFeedTells;
-    found->second.copied = found->second.copied || result.blocks_pulled > 0;
-  }
-  if (result.blocks_pulled > 0) {
+  if (found != prefixes_.end()) Judge(order, result, now, &found->second);
+  if (result.blocks_pulled > 0 && result.bytes_pulled > 0) {
     if (bytes_per_token_.size() >= kNamespacesMax) bytes_per_token_.clear();
     bytes_per_token_[order.fingerprint] =
         static_cast<double>(result.bytes_pulled) /
@@ -203,6 +203,26 @@ void HotPrefixes::EndCopy(const CopyOrder& order, const CopyResult& result, absl
     if (refused_until_.size() >= kNamespacesMax) refused_until_.clear();
     refused_until_[order.node_id] = now + kRefusedPause;
   }
+}
+
+uint64_t HotPrefixes::MovedBytes(const CopyOrder& order, const CopyResult& result) const {
+  if (result.bytes_pulled > 0) return result.bytes_pulled;
+  const double tokens = static_cast<double>(result.blocks_pulled) * order.block_tokens;
+  return static_cast<uint64_t>(tokens * BytesPerToken(order.fingerprint));
+}
+
+// A node may have no room, or another use for it; a source may be gone.
+void HotPrefixes::Judge(const CopyOrder& order, const CopyResult& result, absl::Time now,
+                        Prefix* prefix) {
+  const bool again = result.blocks_pulled > 0 && prefix->copied_to == order.node_id;
+  const bool nothing = result.blocks_pulled + result.blocks_present == 0;
+  prefix->fruitless = again || nothing ? prefix->fruitless + 1 : 0;
+  constexpr uint32_t kDoublingsMax = 10;
+  const absl::Duration pause = kFeedTells * (1 << std::min(prefix->fruitless, kDoublingsMax));
+  prefix->not_before = now + std::min(pause, kFruitlessPauseMax);
+  if (result.blocks_pulled == 0) return;
+  prefix->copied = true;
+  prefix->copied_to = order.node_id;
 }
 
 double HotPrefixes::BytesPerToken(const Fingerprint& fingerprint) const {

@@ -28,6 +28,8 @@ class HotPrefixes {
  public:
   static constexpr size_t kPrefixesMax = 8192;
   static constexpr size_t kNamespacesMax = 1024;
+  // After a copy that did not help the next is the later the more of them there were.
+  static constexpr absl::Duration kFruitlessPauseMax = absl::Minutes(1);
   // A node that refuses copies (it has no peers, or we may not ask) is left alone for so long.
   static constexpr absl::Duration kRefusedPause = absl::Minutes(1);
 
@@ -61,6 +63,9 @@ class HotPrefixes {
     double saturated = 0;   // Of those.
     absl::Time not_before;  // No copy is ordered sooner.
     bool copied = false;
+    // Copies in a row that brought nothing, or went where the last one went and did not stay.
+    uint32_t fruitless = 0;
+    std::string copied_to;  // By the last that brought something.
   };
   // Of one prompt at one depth.
   struct Standing {
@@ -78,6 +83,10 @@ class HotPrefixes {
                                  const Standing& standing, absl::Time now);
   double BytesPerToken(const Fingerprint& fingerprint) const;
   void DropOldest();
+  // What the copy moved, or must have where its calls could not tell.
+  uint64_t MovedBytes(const CopyOrder& order, const CopyResult& result) const;
+  static void Judge(const CopyOrder& order, const CopyResult& result, absl::Time now,
+                    Prefix* prefix);
 
   const ReplicationOptions options_;
   CopyBudget budget_;

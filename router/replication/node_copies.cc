@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cairn/v1/pull.pb.h"
+#include "common/rpc/caller_identity.h"
 #include "common/rpc/id_conversion.h"
 #include "common/wire/limits.h"
 
@@ -66,20 +67,25 @@ std::shared_ptr<NodeLink> NodeCopies::LinkTo(const std::string& address) {
 
 CopyResult NodeCopies::Copy(const CopyOrder& order) {
   CopyResult result;
+  const std::string public_tenant = kPublicTenant;
   const absl::Time deadline = parts_.clock->SteadyNow() + kCopyMax;
   const std::shared_ptr<NodeLink> link = LinkTo(order.node_addresses.front());
-  for (size_t first = 0; first < order.keys.size(); first += kKeysPerPullMax) {
-    const size_t count = std::min<size_t>(order.keys.size() - first, kKeysPerPullMax);
-    if (!CopyPart(order, first, count, deadline, link.get(), &result)) break;
+  size_t count = 0;
+  for (size_t first = 0; first < order.keys.size(); first += count) {
+    const bool is_public = first < order.public_blocks;
+    const size_t end = is_public ? order.public_blocks : order.keys.size();
+    const std::string& tenant = is_public ? public_tenant : order.tenant;
+    count = std::min<size_t>(end - first, kKeysPerPullMax);
+    if (!CopyPart(order, tenant, first, count, deadline, link.get(), &result)) break;
   }
   return result;
 }
 
-bool NodeCopies::CopyPart(const CopyOrder& order, size_t first, size_t count, absl::Time deadline,
-                          NodeLink* link, CopyResult* result) {
+bool NodeCopies::CopyPart(const CopyOrder& order, const std::string& tenant, size_t first,
+                          size_t count, absl::Time deadline, NodeLink* link, CopyResult* result) {
   v1::PullBlocksRequest request;
   request.set_fingerprint(std::string(order.fingerprint.view()));
-  request.set_tenant(order.tenant);
+  request.set_tenant(tenant);
   request.set_source(order.source_node_id);
   request.set_keys(KeysToProto(absl::MakeConstSpan(order.keys).subspan(first, count)));
   request.set_wait_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(kWait)));

@@ -2,8 +2,9 @@
 //
 // Orders beyond a bounded queue end at once with RESOURCE_EXHAUSTED. A copy is asked for in calls
 // of kKeysPerPullMax keys, each again until the node has nothing of it in hand; a block that does
-// not come ends it. Bounded in time. The destructor ends what runs: every order is answered before
-// it returns. Thread-safe. Borrows parts and metadata.
+// not come ends it. A public region is copied first, as the tenant `public`'s. Bounded in time. The
+// destructor ends what runs: every order is answered before it returns. Thread-safe. Borrows parts
+// and metadata.
 #pragma once
 
 #include <memory>
@@ -38,8 +39,9 @@ class NodeCopies final : public CopyTransport {
  private:
   CopyResult Copy(const CopyOrder& order) ABSL_LOCKS_EXCLUDED(mutex_);
   // Some keys of it. False: it ends here.
-  bool CopyPart(const CopyOrder& order, size_t first, size_t count, absl::Time deadline,
-                NodeLink* link, CopyResult* result) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool CopyPart(const CopyOrder& order, const std::string& tenant, size_t first, size_t count,
+                absl::Time deadline, NodeLink* link, CopyResult* result)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   std::shared_ptr<NodeLink> LinkTo(const std::string& address) ABSL_LOCKS_EXCLUDED(mutex_);
   bool stopping() const ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -1,6 +1,7 @@
 // What replication is told, decides, and hears of it. Values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ struct RoutedPrompt {
   absl::string_view tenant;
   Fingerprint fingerprint;
   absl::Span<const BlockKey> keys;
+  size_t public_blocks = 0;  // Leading ones, which are the tenant `public`'s.
   uint32_t block_tokens = 0;
   absl::Span<const RankedReplica> replicas;
 };
@@ -52,6 +54,7 @@ struct CopyOrder {
   Fingerprint fingerprint;
   uint32_t block_tokens = 0;
   std::vector<BlockKey> keys;  // From the prompt's start.
+  size_t public_blocks = 0;    // Leading ones, which are the tenant `public`'s.
   std::string source_node_id;
   std::string node_id;
   std::vector<std::string> node_addresses;

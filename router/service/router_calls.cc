@@ -72,6 +72,13 @@ absl::StatusOr<RouterCalls::HashedPrompt> RouterCalls::KeysOf(const Caller& call
       PromptKeys(*parts_.hasher, *rules, fields->regions, fields->extras);
   if (!keys.ok()) return InField("prompt", keys.status());
   result.keys = *std::move(keys);
+  const Region& first = fields->regions.front();
+  if (first.scope.tenant == kPublicTenant) {
+    // A region that another follows is whole blocks.
+    result.public_blocks = fields->regions.size() == 1  ? result.keys.size()
+                           : first.external_ids.empty() ? first.tokens.size() / rules->block_tokens
+                                                        : first.external_ids.size();
+  }
   return result;
 }
 
@@ -116,6 +123,7 @@ absl::Status RouterCalls::Route(const Caller& caller, const v1::RouteRequest& re
     parts_.replicator->OnRouted({.tenant = prompt->tenant,
                                  .fingerprint = *fingerprint,
                                  .keys = prompt->keys,
+                                 .public_blocks = prompt->public_blocks,
                                  .block_tokens = parts_.core->BlockTokens(*fingerprint).value_or(0),
                                  .replicas = answer->replicas});
   }

@@ -56,6 +56,7 @@ class RouterCalls {
     // Whose it is.
     std::string tenant;
     std::vector<BlockKey> keys;
+    size_t public_blocks = 0;  // Leading ones, as far as regions say whose they are.
     // In its regions.
     uint64_t tokens = 0;
   };

@@ -134,6 +134,22 @@ TEST_F(PullTest, ASourceThatDiesInTheMiddleLeavesWhatCameAndNothingHeld) {
   EXPECT_EQ(ReplayAt(1).hit_blocks, here);
 }
 
+TEST_F(PullTest, ASourceThatStopsSendingIsGivenUpSoon) {
+  ASSERT_NO_FATAL_FAILURE(StartNodes({"--pull-bytes-per-second=1MiB"}));
+  EXPECT_FALSE(Pull(0).complete());
+  ASSERT_TRUE(AwaitBlocksHere(200));
+  node(0).Stop();
+  const absl::Time begin = absl::Now();
+  const v1::PullBlocksResponse ended = Settled();
+  EXPECT_LT(absl::Now() - begin, absl::Minutes(1)) << "of the two that a transfer may take";
+  EXPECT_GE(CountOf(ended, v1::PULL_OUTCOME_SOURCE_FAILED), 1u);
+  EXPECT_THAT(ended.detail(), ::testing::HasSubstr("sent nothing"));
+  ExpectNothingHeldHere();
+  node(0).Continue();
+  EXPECT_EQ(CountOf(Settled(), v1::PULL_OUTCOME_SOURCE_FAILED), 0u);
+  EXPECT_EQ(ReplayAt(1).hit_blocks, kBlocks);
+}
+
 TEST_F(PullTest, APullTakesAsLongAsItsCapSaysAndGoesOnWithoutItsCaller) {
   ASSERT_NO_FATAL_FAILURE(StartNodes({"--pull-bytes-per-second=2MiB"}));
   const absl::Time begin = absl::Now();

@@ -149,6 +149,27 @@ TEST_F(BlockPullerTest, ASourceThatStaysAwayIsGivenUpAndAnotherCallGoesOn) {
   EXPECT_EQ(Intact(), kBlocks);
 }
 
+// At a low rate one batch may take longer than one transfer may.
+TEST_F(BlockPullerTest, ATransferThatTakesTooLongGoesOnAsLongAsItBringsSomething) {
+  source_.before_frame = [](size_t frame) {
+    // The third of each transfer comes too late.
+    return frame % 3 == 2 ? absl::DeadlineExceededError("too slow") : absl::OkStatus();
+  };
+  EXPECT_THAT(PullAll(), Each(Outcome::kPulled));
+  EXPECT_EQ(source_.transfers(), kBlocks);
+  EXPECT_EQ(Intact(), kBlocks);
+}
+
+TEST_F(BlockPullerTest, ATransferThatBringsNothingInItsTimeIsNotMadeAgain) {
+  source_.before_frame = [](size_t frame) {
+    return frame >= 2 ? absl::DeadlineExceededError("silent") : absl::OkStatus();
+  };
+  EXPECT_THAT(PullAll(), ElementsAre(Outcome::kPulled, Outcome::kSourceFailed, Outcome::kSkipped,
+                                     Outcome::kSkipped));
+  EXPECT_EQ(source_.transfers(), 2u);
+  EXPECT_EQ(Intact(), 1u);
+}
+
 TEST_F(BlockPullerTest, WhatTheSourceHasNotIsMissingAndWhatComesAfterItSkipped) {
   ASSERT_TRUE(there_.store->Delete("t", target_.fingerprint, {prompt_.keys[2]}).ok());
   EXPECT_THAT(PullAll(), ElementsAre(Outcome::kPulled, Outcome::kPulled, Outcome::kMissing,

@@ -25,6 +25,7 @@ class HotPrefixesTest : public ::testing::Test {
     return hot_->Observe({.tenant = "acme",
                           .fingerprint = Fingerprint(),
                           .keys = keys,
+                          .public_blocks = public_blocks_,
                           .block_tokens = kBlockTokens,
                           .replicas = replicas},
                          now_);
@@ -54,6 +55,7 @@ class HotPrefixesTest : public ::testing::Test {
   std::optional<HotPrefixes> hot_;
   absl::Time now_ = absl::UnixEpoch() + absl::Hours(1);
   uint32_t prompt_ = 0;
+  size_t public_blocks_ = 0;
 };
 
 TEST_F(HotPrefixesTest, APrefixWhoseHoldersAreSaturatedIsCopiedToWhoIsNot) {
@@ -65,6 +67,14 @@ TEST_F(HotPrefixesTest, APrefixWhoseHoldersAreSaturatedIsCopiedToWhoIsNot) {
   EXPECT_THAT(order->node_id, ::testing::AnyOf("node-2", "node-3"));
   EXPECT_EQ(order->bytes, kShared * kBlockTokens * 1024u);
   EXPECT_EQ(hot_->counters().orders, 1u) << "one copy of a prefix at a time";
+}
+
+TEST_F(HotPrefixesTest, AnOrderSaysWhichOfItsBlocksArePublic) {
+  public_blocks_ = 4;
+  EXPECT_EQ(RouteMany(saturated_)->public_blocks, 4u);
+  Make();
+  public_blocks_ = kShared + 2;
+  EXPECT_EQ(RouteMany(saturated_)->public_blocks, kShared) << "of those that are copied";
 }
 
 TEST_F(HotPrefixesTest, OtherRoutersChooseTheSameNode) {
@@ -188,6 +198,46 @@ TEST_F(HotPrefixesTest, WhatCopiesMovedSaysHowLargeATokenIs) {
   hot_->EndCopy(*order, result, now_);
   now_ += absl::Seconds(5);
   EXPECT_EQ(RouteMany(saturated_)->bytes, kShared * kBlockTokens * 2048u);
+}
+
+// The node was asked twice, and had all by the second time: nobody said how many bytes came.
+TEST_F(HotPrefixesTest, ACopyThatCannotTellItsBytesIsBookedAsWhatItsBlocksAre) {
+  const std::optional<CopyOrder> order = RouteMany(saturated_);
+  CopyResult result;
+  result.blocks_pulled = kShared;
+  hot_->EndCopy(*order, result, now_);
+  EXPECT_EQ(hot_->counters().bytes_copied, order->bytes);
+  now_ += absl::Seconds(5);
+  const std::optional<CopyOrder> next = RouteMany(saturated_);
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(next->bytes, order->bytes) << "the next is not for nothing";
+}
+
+TEST_F(HotPrefixesTest, CopiesThatBringNothingBecomeRare) {
+  int orders = 0;
+  for (int i = 0; i < 30'000; ++i) {  // Five minutes, and never cool.
+    const std::optional<CopyOrder> order = Route(saturated_);
+    if (!order.has_value()) continue;
+    ++orders;
+    hot_->EndCopy(*order, CopyResult(), now_);
+  }
+  EXPECT_GE(orders, 8);
+  EXPECT_LE(orders, 12) << "1, 2, 4, ... seconds between them, then a minute";
+}
+
+TEST_F(HotPrefixesTest, ACopyThatDoesNotStayIsNotMadeAgainAndAgain) {
+  int orders = 0;
+  for (int i = 0; i < 30'000; ++i) {
+    const std::optional<CopyOrder> order = Route(saturated_);
+    if (!order.has_value()) continue;
+    ++orders;
+    End(*order);  // Its node drops it at once: nobody is seen to hold it.
+  }
+  EXPECT_GE(orders, 8);
+  EXPECT_LE(orders, 13);
+  // Once it has cooled, all is forgotten.
+  now_ += absl::Minutes(2);
+  EXPECT_TRUE(RouteMany(saturated_).has_value());
 }
 
 TEST_F(HotPrefixesTest, APrefixThatCoolsIsForgottenAndCounted) {
