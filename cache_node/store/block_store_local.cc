@@ -13,6 +13,9 @@
 namespace cairn::node {
 namespace {
 
+// Of the pool, that may be away because one tenant's clients have it, before it is lent no more.
+constexpr uint64_t kAwayShare = 4;
+
 absl::Status NotLent(uint64_t id) {
   return absl::UnavailableError(absl::StrCat("memory segment ", id, " cannot be lent now"));
 }
@@ -71,17 +74,22 @@ absl::StatusOr<LentSegment> BlockStore::LendSegment(absl::string_view tenant,
     }
     Section section(this);
     HostMemory& memory = state_->slots.memory();
+    // Memory that its clients do not give back is everybody's pool: it gets no more of it.
+    const TenantIndex borrowing = state_->ledger.IndexOf(tenant);
+    if (memory.loans().AwayFor(borrowing) > memory.pool_bytes() / kAwayShare) {
+      return NotLent(block.segment_id);
+    }
     if (!memory.CanLend(block.segment_index, block.segment_id)) return NotLent(block.segment_id);
     const HostMemory::SegmentInfo info = memory.Info(block.segment_index);
     // Its blocks were found by this tenant, so they are its own, or public.
-    CAIRN_CHECK(info.slot_class.tenant == state_->ledger.Find(tenant) ||
+    CAIRN_CHECK(info.slot_class.tenant == borrowing ||
                 info.slot_class.tenant == state_->ledger.Find(kPublicTenant));
     if (!memory.HasGenerations(block.segment_index)) {
       page_bytes = GenerationPage::BytesFor(info.slots);
       if (page == nullptr || page->memory().bytes().size() != page_bytes) continue;
       memory.GiveGenerations(block.segment_index, std::move(page));
     }
-    loan = memory.Lend(block.segment_index, borrower);
+    loan = memory.Lend(block.segment_index, borrower, borrowing);
   }
   LentSegment lent;
   lent.id = block.segment_id;

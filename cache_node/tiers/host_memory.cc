@@ -234,11 +234,11 @@ void HostMemory::GiveGenerations(uint32_t index, std::unique_ptr<GenerationPage>
   }
 }
 
-HostMemory::Loan HostMemory::Lend(uint32_t index, BorrowerId borrower) {
+HostMemory::Loan HostMemory::Lend(uint32_t index, BorrowerId borrower, TenantIndex tenant) {
   CAIRN_CHECK(index < segments_.size());
   const Segment& segment = *segments_[index];
   CAIRN_CHECK(CanLend(index, segment.id) && segment.page != nullptr);
-  loans_.Lend(segment.id, borrower);
+  loans_.Lend(segment.id, borrower, tenant);
   return {.slot_class = segment.slot_class,
           .slots = segment.slots,
           .memory = segment.memory.get(),

@@ -106,7 +106,7 @@ class HostMemory {
   bool HasGenerations(uint32_t index) const;
   void GiveGenerations(uint32_t index, std::unique_ptr<GenerationPage> page);
   // REQUIRES: CanLend and HasGenerations.
-  Loan Lend(uint32_t index, BorrowerId borrower);
+  Loan Lend(uint32_t index, BorrowerId borrower, TenantIndex tenant);
   // Takes the segment out of use until its borrowers gave it back; then it is `missing`. REQUIRES:
   // it is lent, and has no slot in use.
   void Recall(uint32_t index);

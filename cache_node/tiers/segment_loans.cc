@@ -1,5 +1,6 @@
 #include "cache_node/tiers/segment_loans.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/check.h"
@@ -25,9 +26,22 @@ SegmentLoans::Counts SegmentLoans::counts() const {
   return counts;
 }
 
-void SegmentLoans::Lend(uint64_t segment, BorrowerId borrower) {
+uint64_t SegmentLoans::AwayFor(TenantIndex tenant) const {
+  uint64_t bytes = 0;
+  for (const auto& [segment, loan] : loans_) {
+    if (loan.memory == nullptr) continue;
+    const bool has =
+        std::any_of(loan.borrowers.begin(), loan.borrowers.end(),
+                    [&](BorrowerId borrower) { return borrowers_.at(borrower).tenant == tenant; });
+    if (has) bytes += loan.memory->bytes().size();
+  }
+  return bytes;
+}
+
+void SegmentLoans::Lend(uint64_t segment, BorrowerId borrower, TenantIndex tenant) {
   Borrower& to = borrowers_[borrower];
-  CAIRN_CHECK(!to.gone);
+  CAIRN_CHECK(!to.gone && (to.tenant == 0 || to.tenant == tenant));
+  to.tenant = tenant;
   if (!to.segments.insert(segment).second) return;
   Loan& loan = loans_[segment];
   CAIRN_CHECK(loan.memory == nullptr && loan.borrowers.insert(borrower).second);

@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "cache_node/tiers/generation_page.h"
 #include "cache_node/tiers/memory_segment.h"
+#include "cache_node/tiers/slot_class.h"
 
 namespace cairn::node {
 
@@ -48,9 +49,11 @@ class SegmentLoans {
   // Segments that are away, and that somebody who is there will give back.
   uint32_t recalls() const;
   Counts counts() const;
+  // That are away because borrowers of this tenant, there or gone, have them.
+  uint64_t AwayFor(TenantIndex tenant) const;
 
-  // Once more is fine.
-  void Lend(uint64_t segment, BorrowerId borrower);
+  // Once more is fine. `tenant` is the borrower's, always the same.
+  void Lend(uint64_t segment, BorrowerId borrower, TenantIndex tenant);
   // The segment at `index` of the pool is to be made anew: asks its borrowers for it. REQUIRES: it
   // is lent, and not away.
   void Recall(uint64_t segment, uint32_t index, std::unique_ptr<MemorySegment> memory,
@@ -76,6 +79,7 @@ class SegmentLoans {
   };
   struct Borrower {
     absl::flat_hash_set<uint64_t> segments;
+    TenantIndex tenant = 0;
     bool gone = false;
   };
 

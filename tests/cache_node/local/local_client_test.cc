@@ -351,6 +351,25 @@ TEST_F(RecallTest, AnIdleClientIsCutItsMemoryCountsAsUnreturnedAndComesBackWithI
   EXPECT_EQ(node_->store().Status().host_bytes, ByteSize::MiB(16).bytes());
 }
 
+TEST_F(RecallTest, ClientsOfATenantThatGiveNothingBackDoNotTakeThePool) {
+  Start(absl::Milliseconds(50));
+  std::vector<std::unique_ptr<TestClient>> idle;
+  for (uint32_t round = 0; round < 20; ++round) {
+    const auto prompt = Prompt(1000 + round, kBlocks);
+    Put(*prompt);
+    idle.push_back(NewClient());
+    const CheckedRead read = GetAndCompare(**idle.back(), *name_space_, prompt->keys());
+    EXPECT_TRUE(read.result.AllGood()) << round << ": over the network, where it is lent no more";
+    EXPECT_EQ(read.wrong, 0u);
+    WantThePool();
+    EXPECT_TRUE(Becomes("cairn_local_recalled_bytes", 0));
+  }
+  // A quarter, and one more segment that was lent before that was reached.
+  EXPECT_GE(node_->store().Status().host_bytes, ByteSize::MiB(11).bytes());
+  idle.clear();  // Who goes says that it unmapped; those that were cut cannot any more.
+  EXPECT_GT(Metric("cairn_local_unreturned_bytes"), 0);
+}
+
 TEST_F(LocalClientTest, ManyReadersAtOnceGetTheirBytes) {
   std::vector<std::thread> readers;
   std::atomic<uint64_t> wrong{0};

@@ -16,6 +16,7 @@ namespace cairn::node {
 namespace {
 
 constexpr TenantIndex kAlice = 1;
+constexpr TenantIndex kBob = 2;
 constexpr BorrowerId kReader = 7;
 constexpr BorrowerId kOther = 8;
 
@@ -37,7 +38,7 @@ class SegmentLoansTest : public ::testing::Test {
       EXPECT_TRUE(page.ok()) << page.status();
       memory_->GiveGenerations(slot_.segment, std::make_unique<GenerationPage>(*std::move(page)));
     }
-    return memory_->Lend(slot_.segment, borrower);
+    return memory_->Lend(slot_.segment, borrower, borrower == kOther ? kBob : kAlice);
   }
   // As a reader in another process maps it.
   static const uint64_t* MapGenerations(const HostMemory::Loan& loan) {
@@ -160,6 +161,19 @@ TEST_F(SegmentLoansTest, ABorrowerThatIsGoneKeepsItsMemoryAsUnreturned) {
   EXPECT_EQ(memory_->ReturnAll(kReader).size(), 1u);
   EXPECT_EQ(memory_->loans().counts().unreturned_bytes, 0u);
   EXPECT_TRUE(memory_->Info(slot_.segment).missing);
+}
+
+TEST_F(SegmentLoansTest, WhatIsAwayIsKnownByWhoseBorrowersHaveIt) {
+  Lend(kReader);
+  Lend(kOther);
+  EXPECT_EQ(memory_->loans().AwayFor(kAlice), 0u) << "lent, and not wanted back";
+  FreeAndRecall();
+  EXPECT_EQ(memory_->loans().AwayFor(kAlice), 4 * page_bytes_);
+  EXPECT_EQ(memory_->loans().AwayFor(kBob), 4 * page_bytes_);
+  memory_->ReturnAll(kOther);
+  EXPECT_TRUE(memory_->Gone(kReader));
+  EXPECT_EQ(memory_->loans().AwayFor(kAlice), 4 * page_bytes_);
+  EXPECT_EQ(memory_->loans().AwayFor(kBob), 0u);
 }
 
 TEST_F(SegmentLoansTest, OneThatGoesWhileItIsAskedCountsAsUnreturnedFromThenOn) {
