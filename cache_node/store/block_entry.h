@@ -68,7 +68,8 @@ struct BlockEntry {
   uint64_t epoch = 0;  // Of the namespace, when reserved.
   Life life = Life::kReserved;
   bool loaded = false;     // It came from disk, and no writer reserved it.
-  bool from_disk = false;  // It was loaded, and not used since.
+  bool from_disk = false;  // It was loaded from there, and not used since.
+  bool from_device = false;
   uint32_t depth = 0;
   absl::Time reserved_at;
   UseStamp stamp = 0;
@@ -106,8 +107,12 @@ struct BlockEntry {
   BlockEntry* scope_previous = nullptr;
   BlockEntry* scope_next = nullptr;
 
-  DiskHandle disk = 0;    // Where it is on disk too.
-  bool spilling = false;  // A mover is writing it.
+  DiskHandle disk = 0;            // Where it is on disk too.
+  bool spilling = false;          // A mover is writing it.
+  DiskHandle device = 0;          // Where it is on the device too.
+  bool uploading = false;         // A mover is copying it there.
+  bool wanted_on_device = false;  // It waits for one.
+  bool used = false;              // Since it came to host memory.
   EntryQueue* queue = nullptr;
   BlockEntry* queue_previous = nullptr;
   BlockEntry* queue_next = nullptr;

@@ -27,7 +27,7 @@ bool HasLabelOf(const NamespaceRecord& record, absl::string_view tenant) {
 BlockStore::BlockStore(const Options& options, const GuardedTime* time, RandomSource* random,
                        StoreCounters* counters, std::unique_ptr<HostMemory> memory,
                        std::unique_ptr<EvictionPolicyFactory> policies, Signals signals,
-                       DurableLedger* ledger)
+                       DurableLedger* ledger, DeviceMemory* device)
     : options_(options),
       time_(time),
       counters_(counters),
@@ -36,7 +36,7 @@ BlockStore::BlockStore(const Options& options, const GuardedTime* time, RandomSo
       pinner_(memory->pinner()),
       ledger_(ledger),
       state_(std::make_unique<StoreState>(options, random, counters, std::move(memory),
-                                          std::move(policies), ledger != nullptr)) {}
+                                          std::move(policies), ledger != nullptr, device)) {}
 
 BlockStore::~BlockStore() = default;
 
@@ -48,6 +48,8 @@ BlockStore::Section::~Section() ABSL_NO_THREAD_SAFETY_ANALYSIS {
   const bool spills = std::exchange(state.spills_queued, false);
   const bool loads = std::exchange(state.loads_queued, false);
   const bool recalls = std::exchange(state.recalled, false);
+  const bool uploads = std::exchange(state.uploads_queued, false);
+  const bool device_loads = std::exchange(state.device_loads_queued, false);
   std::vector<WatcherId> woken = state.feed.TakeWoken();
   if (const size_t shards = state.feed.TakeGivenUp(); shards > 0) {
     store_->counters_->feed_shards_given_up.fetch_add(shards, std::memory_order_relaxed);
@@ -57,6 +59,8 @@ BlockStore::Section::~Section() ABSL_NO_THREAD_SAFETY_ANALYSIS {
   if (spills && store_->signals_.spills) store_->signals_.spills();
   if (loads && store_->signals_.loads) store_->signals_.loads();
   if (recalls && store_->signals_.recalls) store_->signals_.recalls();
+  if (uploads && store_->signals_.uploads) store_->signals_.uploads();
+  if (device_loads && store_->signals_.device_loads) store_->signals_.device_loads();
   if (!woken.empty() && store_->signals_.feed) store_->signals_.feed(std::move(woken));
 }
 
@@ -191,6 +195,7 @@ absl::Status BlockStore::Audit() const {
 StoreStatus BlockStore::Status() const {
   absl::ReaderMutexLock lock(&mutex_);
   const HostMemory& memory = static_cast<const StoreState&>(*state_).slots.memory();
+  const DeviceMemory* device = state_->device.memory();
   return {.host_bytes = memory.pool_bytes(),
           .host_used_bytes = memory.used_bytes(),
           .pinned_bytes = state_->pinned_bytes,
@@ -210,7 +215,13 @@ StoreStatus BlockStore::Status() const {
           .spill_queue_blocks = state_->disk.spill_queue.size(),
           .spill_queue_bytes = state_->disk.spill_queue.bytes(),
           .missed_spill_blocks = state_->disk.missed_spills.size(),
-          .loads = state_->disk.loading};
+          .loads = state_->disk.loading,
+          .device_failed = state_->device.failed,
+          .device_blocks = state_->device.index.size(),
+          .device_bytes = device == nullptr ? 0 : device->pool_bytes(),
+          .device_used_bytes = device == nullptr ? 0 : device->used_bytes(),
+          .device_index_bytes = device == nullptr ? 0 : state_->device.bytes(),
+          .wanted_blocks = state_->device.wanted.size()};
 }
 
 std::vector<HitRateAtCapacity> BlockStore::HitRates() const {
@@ -240,7 +251,8 @@ std::vector<NamespaceStatus> BlockStore::Namespaces(absl::string_view tenant) co
          .block_tokens = record->map.layout().block_tokens,
          .block_bytes = record->map.block_bytes(),
          .blocks = partition == 0 ? 0 : state.namespaces.PartitionAt(partition).blocks,
-         .disk_blocks = partition == 0 ? 0 : state.disk.index.scopes().BlocksOf(partition)});
+         .disk_blocks = partition == 0 ? 0 : state.disk.index.scopes().BlocksOf(partition),
+         .device_blocks = partition == 0 ? 0 : state.device.index.scopes().BlocksOf(partition)});
   }
   return statuses;
 }
@@ -253,6 +265,7 @@ std::vector<TenantStatus> BlockStore::Tenants() const {
     statuses.push_back({.tenant = state_->ledger.NameOf(tenant),
                         .charged_bytes = usage.charged_bytes,
                         .disk_bytes = usage.disk_bytes,
+                        .device_bytes = usage.device_bytes,
                         .leased_bytes = usage.leased_bytes,
                         .reserved_bytes = usage.reserved_bytes,
                         .stays_bytes = usage.stays_bytes});

@@ -30,6 +30,9 @@
 #include "absl/time/time.h"
 #include "cache_node/store/block_pin.h"
 #include "cache_node/store/block_record.h"
+#include "cache_node/store/device_options.h"
+#include "cache_node/store/device_pin.h"
+#include "cache_node/store/device_task.h"
 #include "cache_node/store/disk_options.h"
 #include "cache_node/store/disk_task.h"
 #include "cache_node/store/durable_ledger.h"
@@ -41,6 +44,7 @@
 #include "cache_node/store/tenant_quotas.h"
 #include "cache_node/store/tier_working_set.h"
 #include "cache_node/store/write_claim.h"
+#include "cache_node/tiers/device/device_memory.h"
 #include "cache_node/tiers/disk/disk_tier.h"
 #include "cache_node/tiers/host_memory.h"
 #include "common/base/guarded_time.h"
@@ -78,25 +82,29 @@ class BlockStore {
     absl::Duration token_ttl_max = absl::Minutes(5);
     absl::Duration token_life_max = absl::Minutes(30);  // However often it is renewed.
     absl::Duration retry_after = absl::Milliseconds(100);
-    DiskOptions disk = {};  // Of no account without a disk tier.
+    DiskOptions disk = {};      // Of no account without a disk tier,
+    DeviceOptions device = {};  // or without a device.
   };
 
   // Called outside the lock; must be cheap and must not call the store.
   struct Signals {
     std::function<void()> settled = {};  // A pending block or a lease changed.
     std::function<void(std::vector<WatcherId>)> feed =
-        {};                              // These watchers have something to pull.
-    std::function<void()> spills = {};   // TakeSpills has something that it had not.
-    std::function<void()> loads = {};    // So has TakeLoad.
-    std::function<void()> recalls = {};  // So has TakeRecalls.
+        {};                                   // These watchers have something to pull.
+    std::function<void()> spills = {};        // TakeSpills has something that it had not.
+    std::function<void()> loads = {};         // So has TakeLoad.
+    std::function<void()> recalls = {};       // So has TakeRecalls,
+    std::function<void()> uploads = {};       // or TakeUploads,
+    std::function<void()> device_loads = {};  // or TakeDeviceLoads.
   };
 
-  // Borrows time, random, counters and ledger, which must outlive it. Without a disk tier `ledger`
-  // is null; with one, the store is recovering until EndRecovery.
+  // Borrows time, random, counters, ledger and device, which must outlive it. Without a disk tier
+  // `ledger` is null; with one, the store is recovering until EndRecovery. Without a device
+  // `device` is null.
   BlockStore(const Options& options, const GuardedTime* time, RandomSource* random,
              StoreCounters* counters, std::unique_ptr<HostMemory> memory,
              std::unique_ptr<EvictionPolicyFactory> policies, Signals signals,
-             DurableLedger* ledger = nullptr);
+             DurableLedger* ledger = nullptr, DeviceMemory* device = nullptr);
   // No pin, claim or call may be left.
   ~BlockStore();
 
@@ -132,6 +140,14 @@ class BlockStore {
   };
   absl::StatusOr<PinAnswer> PinForRead(absl::string_view tenant, const Fingerprint& fingerprint,
                                        const std::optional<LeaseId>& lease, const BlockKey& key);
+
+  // A pin on the copy of a block on the device, by key, as PinForRead's; kDevice with a pin.
+  struct DevicePinAnswer {
+    DevicePin pin;
+    BlockState state = BlockState::kNeverSeen;
+  };
+  DevicePinAnswer PinOnDevice(absl::string_view tenant, const Fingerprint& fingerprint,
+                              const BlockKey& key);
 
   // Of the tenant's own blocks: all that is known of them beside their bytes. Pins, uses and counts
   // nothing. Blocks whose tokens would be more than `tokens_max` in all are kNotLeased; 0: without
@@ -269,6 +285,20 @@ class BlockStore {
   // bounded number a call. Answers how many memory segments are left; 0: all are queued or on disk.
   size_t QueueHostBlocks();
 
+  // --- Device: what its movers ask and report ---
+  // Blocks to be copied there, parents before children, each pinned; likewise.
+  std::vector<UploadTask> TakeUploads(size_t blocks_max, uint64_t bytes_max);
+  // In the order in which they were taken. OK: the bytes are there.
+  void FinishUploads(absl::Span<const uint64_t> ids, const absl::Status& status);
+  // Blocks to be copied back, the longest waiting first.
+  std::vector<DeviceLoadTask> TakeDeviceLoads(size_t blocks_max, uint64_t bytes_max);
+  // OK: the bytes are in the task's slot, and verified. DATA_LOSS: they are not the block's, and
+  // that copy is quarantined. Else: it stays. Where the block is on disk too it is loaded from
+  // there instead.
+  void FinishDeviceLoad(const DeviceLoadTask& task, const absl::Status& status);
+  // The device is out, for good: nothing of it is found any more when it returns.
+  void FailDevice();
+
   // Ends what expired; called every few tens of milliseconds after GuardedTime::Tick.
   void Tick();
 
@@ -307,6 +337,7 @@ class BlockStore {
 
  private:
   friend class BlockPin;
+  friend class DevicePin;
   friend class WriteClaim;
 
   // Holds the lock; after the unlock it says by the signals what has happened under it.
@@ -341,6 +372,7 @@ class BlockStore {
   // Policies and working sets are told of a lookup that is a request: before it uses a block.
   void TellRequest(LookupOperation* lookup);
   void Unpin(BlockEntry* entry);
+  void UnpinOnDevice(DeviceBlock* block);
   void DropClaim(WriteClaim& claim);
   // Until there are none, in sections of their own.
   void RunChores();

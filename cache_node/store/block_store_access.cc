@@ -133,7 +133,8 @@ void BlockStore::RunSeeking(Operation* operation, Step step) {
     std::optional<SpaceSeeker::Remake> remake = operation->seeker()->TakeRemake();
     if (!remake.has_value()) continue;
     remake->old.reset();
-    absl::StatusOr<std::unique_ptr<MemorySegment>> made = HostMemory::MakeSegment(remake->bytes, pinner_);
+    absl::StatusOr<std::unique_ptr<MemorySegment>> made =
+        HostMemory::MakeSegment(remake->bytes, pinner_);
     if (!made.ok()) operation->seeker()->RemakeRefused();
     Section section(this);
     PutRemade(&*state_, remake->slot_class, remake->segment,

@@ -249,13 +249,9 @@ uint64_t BlockStore::Forget(absl::Span<const ParentId> blocks) {
     for (size_t i = 0; i < kStepsPerLock && next < blocks.size(); ++i, ++next) {
       const ParentId& block = blocks[next];
       BlockEntry* entry = state->index.Find(block.partition, block.key);
-      const DiskHandle handle =
-          state->disk.enabled ? state->disk.index.Find(block.partition, block.key) : 0;
       if (entry != nullptr && entry->life != BlockEntry::Life::kReserved) {
         state->Remove(entry, RemovalReason::kDeleted);
-      } else if (handle != 0) {
-        state->RemoveFromDisk(handle, RemovalReason::kDeleted);
-      } else {
+      } else if (!state->RemoveCopies(block, RemovalReason::kDeleted)) {
         continue;
       }
       ++forgotten;

@@ -40,8 +40,9 @@ BlockRecord DescribeOperation::RecordOf(const StoreState& state, PartitionIndex 
     record.state = BlockState::kPending;
     return record;
   }
-  if (state.disk.enabled && state.disk.reads() && state.disk.index.Find(partition, key) != 0) {
-    record.state = BlockState::kDisk;
+  // A load that failed just now is another one's to know.
+  if (const StoreState::Copy copy = state.ReadableCopyOf(partition, key, absl::InfiniteFuture())) {
+    record.state = copy.on_device ? BlockState::kDevice : BlockState::kDisk;
     return record;
   }
   record.state = StateOfRemoved(state.removed.ReasonOf(partition, key));

@@ -1,4 +1,5 @@
-// FeedTiers: what the feed says of all tiers, from the index of host memory and that of the disk.
+// FeedTiers: what the feed says of all tiers, from the indexes of host memory, the disk and the
+// device.
 //
 // A block is in one record, whatever tiers it is in. Not thread-safe: under the store's lock.
 #pragma once
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "cache_node/store/block_index.h"
+#include "cache_node/store/device_state.h"
 #include "cache_node/store/disk_state.h"
 #include "cache_node/store/feed_source.h"
 
@@ -13,8 +15,9 @@ namespace cairn::node {
 
 class FeedTiers final : public FeedSource {
  public:
-  // Borrows both.
-  FeedTiers(const BlockIndex* host, const DiskState* disk) : host_(host), disk_(disk) {}
+  // Borrows all.
+  FeedTiers(const BlockIndex* host, const DiskState* disk, const DeviceState* device)
+      : host_(host), disk_(disk), device_(device) {}
 
   uint32_t shard_count() const override { return host_->shard_count(); }
   std::vector<FeedRecord> SnapshotShard(uint32_t shard) const override;
@@ -23,6 +26,7 @@ class FeedTiers final : public FeedSource {
  private:
   const BlockIndex* const host_;
   const DiskState* const disk_;
+  const DeviceState* const device_;
 };
 
 }  // namespace cairn::node

@@ -7,8 +7,20 @@
 namespace cairn::node {
 namespace {
 
-// What the mover has verified is in the slot.
-void TakeIn(BlockEntry* entry, const DiskRecordFields& fields) {
+// The block leaves the index of the host, and those who wait for it learn it.
+void Fail(StoreState* state, BlockEntry* entry) {
+  state->Remove(entry, RemovalReason::kNone);
+  state->settled = true;
+}
+
+}  // namespace
+
+bool RecordHasPart(const PayloadMap::Part& part, absl::Span<const uint64_t> digests) {
+  const absl::Span<const uint64_t> own = digests.subspan(part.first_segment, part.layers);
+  return part.required || std::any_of(own.begin(), own.end(), [](uint64_t d) { return d != 0; });
+}
+
+void LoadOperations::TakeIn(BlockEntry* entry, const DiskRecordFields& fields) {
   const PayloadMap& map = *entry->map;
   CAIRN_CHECK(fields.digests.size() == map.segment_count());
   entry->provenance = fields.block.provenance;
@@ -29,19 +41,6 @@ void TakeIn(BlockEntry* entry, const DiskRecordFields& fields) {
     entry->layers_committed[i].store(part.layers, std::memory_order_release);
     if (part.required) --entry->required_parts_missing;
   }
-}
-
-// The block leaves the index of the host, and those who wait for it learn it.
-void Fail(StoreState* state, BlockEntry* entry) {
-  state->Remove(entry, RemovalReason::kNone);
-  state->settled = true;
-}
-
-}  // namespace
-
-bool RecordHasPart(const PayloadMap::Part& part, absl::Span<const uint64_t> digests) {
-  const absl::Span<const uint64_t> own = digests.subspan(part.first_segment, part.layers);
-  return part.required || std::any_of(own.begin(), own.end(), [](uint64_t d) { return d != 0; });
 }
 
 std::optional<LoadTask> LoadOperations::Take(StoreState* state) {

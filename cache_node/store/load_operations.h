@@ -16,6 +16,8 @@ struct LoadOperations {
   static std::optional<LoadTask> Take(StoreState* state);
   static void Finish(StoreState* state, const LoadTask& task, const absl::Status& status,
                      const DiskRecordFields& fields, absl::Time now);
+  // What a mover has verified is in the slot.
+  static void TakeIn(BlockEntry* entry, const DiskRecordFields& fields);
 };
 
 }  // namespace cairn::node

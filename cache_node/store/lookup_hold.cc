@@ -1,4 +1,4 @@
-// LookupOperation: leases, and loads of blocks that are only on disk.
+// LookupOperation: leases, and loads of blocks that are only on the device or on disk.
 #include <algorithm>
 #include <utility>
 
@@ -16,6 +16,7 @@ void LookupOperation::Restart() {
   reachable_ = true;
   granted_ = true;
   disk_hits_ = 0;
+  device_hits_ = 0;
 }
 
 // The lease of the answer before goes on, if it is still there; else there is a new one.
@@ -55,12 +56,12 @@ bool LookupOperation::StepHold(StoreState* state, absl::Time now) {
 
 // Loads and leases the block at the cursor, as far as that is wanted and can be, and goes on.
 LookupOperation::Verdict LookupOperation::Hold(StoreState* state, Found found, absl::Time now) {
-  if (found.disk != 0 && reachable_ && !query_.resident_only) {
+  if (found.copy && reachable_ && !query_.resident_only) {
     BlockEntry* loading = nullptr;
-    const SpaceSeeker::Verdict verdict = StartLoad(state, found.disk, now, &loading);
+    const SpaceSeeker::Verdict verdict = StartLoad(state, found.copy, now, &loading);
     if (verdict == SpaceSeeker::Verdict::kAgain) return Verdict::kAgain;
     if (loading != nullptr) {
-      found = Found{.entry = nullptr, .pending = loading, .disk = 0};
+      found = Found{.entry = nullptr, .pending = loading};
       answer_of_prompt().blocks[block_] = {.state = BlockState::kPending};
     } else {
       state->counters->loads_refused.fetch_add(1, std::memory_order_relaxed);
@@ -78,37 +79,42 @@ LookupOperation::Verdict LookupOperation::Hold(StoreState* state, Found found, a
   return Verdict::kNext;
 }
 
+bool LookupOperation::MayLoad(const StoreState& state, const StoreState::Copy& copy) const {
+  if (state.disk.loading >= state.disk.options.loads_max || !state.CanLoad(copy)) return false;
+  if (copy.on_device) return true;
+  const DiskNode& node = state.disk.index.At(copy.handle);
+  return state.disk.open && !node.dying &&
+         !state.disk.fences.Held(*state.disk.index.scopes().At(node.scope).scope);
+}
+
 // `*loading` stays null when it is refused.
-SpaceSeeker::Verdict LookupOperation::StartLoad(StoreState* state, DiskHandle handle,
+SpaceSeeker::Verdict LookupOperation::StartLoad(StoreState* state, const StoreState::Copy& copy,
                                                 absl::Time now, BlockEntry** loading) {
-  const DiskScopeRecord& scope = state->disk.index.scopes().At(state->disk.index.At(handle).scope);
-  if (state->disk.loading >= state->disk.options.loads_max || !state->disk.open ||
-      state->disk.index.At(handle).dying || state->disk.fences.Held(*scope.scope) ||
-      !state->CanLoad(handle)) {
-    return SpaceSeeker::Verdict::kNone;
-  }
+  if (!MayLoad(*state, copy)) return SpaceSeeker::Verdict::kNone;
+  const DiskNode& node = state->IndexOf(copy).At(copy.handle);
+  const DiskScopeRecord& scope = state->IndexOf(copy).scopes().At(node.scope);
   const SlotClass slot_class{.tenant = state->namespaces.PartitionAt(scope.partition).tenant,
                              .slot_bytes = scope.block_bytes};
   ClassSpace* space = state->slots.Of(slot_class);
   const EvictionPolicy::BlockTraits traits{.key = PolicyKey(query_.prompts[prompt_].keys[block_]),
-                                           .depth = state->disk.index.At(handle).depth,
+                                           .depth = node.depth,
                                            .tokens = record_->map.layout().block_tokens,
                                            .bytes = scope.block_bytes,
-                                           .priority = state->disk.index.At(handle).priority};
+                                           .priority = node.priority};
   if (!space->policy->Admits(traits, Request(state), nullptr) ||
       !state->ledger.TryReserve(slot_class.tenant, slot_class.slot_bytes)) {
     state->slots.DropIfUnused(slot_class);
     return SpaceSeeker::Verdict::kNone;
   }
   // What is before it must not make room for it.
-  if (state->disk.index.At(handle).has_parent) {
-    const ParentId parent = state->DiskParentOf(handle);
+  if (node.has_parent) {
+    const ParentId parent = state->ParentOf(copy);
     held_ = state->index.Find(parent.partition, parent.key);
     if (held_ != nullptr) state->Pin(held_);
   }
   const uint64_t index_bytes = BlockEntry::IndexBytes(record_->map, traits.tokens) +
                                scope.scope->adapter.size() + scope.scope->salt.size();
-  // A request asks for it now, and the disk keeps it: it needs its room for as long as it is read.
+  // A request asks for it now, and its copy stays: it needs its room for as long as it is read.
   SlotRef slot;
   const SpaceSeeker::Verdict verdict = seeker_.Seek(state, space, {}, index_bytes, &slot);
   if (verdict != SpaceSeeker::Verdict::kSlot) {
@@ -116,7 +122,7 @@ SpaceSeeker::Verdict LookupOperation::StartLoad(StoreState* state, DiskHandle ha
     state->slots.DropIfUnused(slot_class);
     return verdict;
   }
-  *loading = state->AddLoading(handle, space, slot, Request(state), now);
+  *loading = state->AddLoading(copy, space, slot, Request(state), now);
   return verdict;
 }
 

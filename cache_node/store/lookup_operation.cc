@@ -64,13 +64,25 @@ void LookupOperation::ForgetNamespace() {
   prompt_ = query_.prompts.size();
 }
 
-bool LookupOperation::TokensDiffer(const BlockEntry& entry) const {
+// None, which is no block's, where there are too few or too many.
+absl::Span<const uint32_t> LookupOperation::TokensAtCursor(size_t block_tokens) const {
   const PromptQuery& prompt = query_.prompts[prompt_];
-  if (prompt.tokens.empty() || !entry.HasTokens()) return false;
+  const absl::Span<const uint32_t> tokens = prompt.tokens;
+  if (tokens.size() != prompt.keys.size() * block_tokens) return {};
+  return tokens.subspan(block_ * block_tokens, block_tokens);
+}
+
+bool LookupOperation::TokensDiffer(const BlockEntry& entry) const {
+  if (query_.prompts[prompt_].tokens.empty() || !entry.HasTokens()) return false;
   const size_t block_tokens = entry.map->layout().block_tokens;
-  if (prompt.tokens.size() != prompt.keys.size() * block_tokens) return true;
-  return !entry.SameTokens(
-      absl::MakeConstSpan(prompt.tokens).subspan(block_ * block_tokens, block_tokens));
+  const absl::Span<const uint32_t> tokens = TokensAtCursor(block_tokens);
+  return tokens.size() != block_tokens || !entry.SameTokens(tokens);
+}
+
+// What is on disk is compared when it was loaded.
+bool LookupOperation::TokensDiffer(const StoreState& state, const StoreState::Copy& copy) const {
+  if (!copy.on_device || query_.prompts[prompt_].tokens.empty()) return false;
+  return !state.device.SameTokens(copy.handle, TokensAtCursor(record_->map.layout().block_tokens));
 }
 
 bool LookupOperation::JudgeIn(const StoreState& state, PartitionIndex partition,
@@ -80,7 +92,9 @@ bool LookupOperation::JudgeIn(const StoreState& state, PartitionIndex partition,
   BlockEntry* entry = state.index.Find(partition, key);
   if (entry != nullptr && entry->life == BlockEntry::Life::kPresent) {
     if (!TokensDiffer(*entry)) {
-      answer = {.state = BlockState::kHost, .from_disk = entry->from_disk};
+      answer = {.state = BlockState::kHost,
+                .from_disk = entry->from_disk,
+                .from_device = entry->from_device};
       found->entry = entry;
       return true;
     }
@@ -95,13 +109,17 @@ bool LookupOperation::JudgeIn(const StoreState& state, PartitionIndex partition,
     }
     return false;
   }
-  if (const DiskHandle handle = state.disk.enabled ? state.disk.index.Find(partition, key) : 0;
-      handle != 0) {
-    if (state.disk.reads() && !state.disk.failed_loads.Contains({partition, key}, now)) {
-      answer = {.state = BlockState::kDisk};
-      found->disk = handle;
-      return true;
+  if (const StoreState::Copy copy = state.ReadableCopyOf(partition, key, now)) {
+    if (TokensDiffer(state, copy)) {
+      ++collisions_;
+      *lesser = {.state = BlockState::kTokensDiffer};
+      return false;
     }
+    answer = {.state = copy.on_device ? BlockState::kDevice : BlockState::kDisk};
+    found->copy = copy;
+    return true;
+  }
+  if (state.CopyOf(partition, key)) {
     if (!lesser->has_value()) *lesser = {.state = BlockState::kLoadFailed};
     return false;
   }
@@ -132,7 +150,10 @@ void LookupOperation::Advance(const Found& found) {
       found.pending != nullptr && found.pending->life == BlockEntry::Life::kLoading;
   if (found.present() && consecutive_) {
     ++prompt.present;
-    if (found.disk != 0 || found.entry->from_disk) ++disk_hits_;
+    const bool on_device = found.entry == nullptr ? found.copy.on_device : found.entry->from_device;
+    const bool on_disk = found.entry == nullptr ? !on_device : found.entry->from_disk;
+    if (on_device) ++device_hits_;
+    if (on_disk) ++disk_hits_;
   }
   consecutive_ = consecutive_ && found.present();
   reachable_ = reachable_ && (found.present() || loading);
@@ -152,7 +173,7 @@ bool LookupOperation::Step(const StoreState& state, absl::Time now) {
       continue;
     }
     const Found found = Judge(state, now);
-    if (query_.promote && reachable_ && found.disk != 0) wants_loads_ = true;
+    if (query_.promote && reachable_ && found.copy) wants_loads_ = true;
     Advance(found);
   }
   return AtEnd();
@@ -172,10 +193,10 @@ bool LookupOperation::StepTouch(StoreState* state) {
     const BlockKey& key = query_.prompts[prompt_].keys[--block_];
     for (const PartitionIndex partition : {own_, public_}) {
       BlockEntry* entry = partition == 0 ? nullptr : state->index.Find(partition, key);
-      if (entry == nullptr && partition != 0 && state->disk.enabled) {
-        const DiskHandle handle = state->disk.index.Find(partition, key);
-        if (handle == 0) continue;
-        state->disk.index.MarkUsed(handle);
+      if (entry == nullptr && partition != 0) {
+        const StoreState::Copy copy = state->CopyOf(partition, key);
+        if (!copy) continue;
+        state->UsedThere(copy, Request(state));
         break;
       }
       if (entry == nullptr || entry->life != BlockEntry::Life::kPresent) continue;
@@ -204,6 +225,8 @@ LookupAnswer LookupOperation::Finish(StoreCounters* counters) {
   counters->looked_up_tokens.fetch_add(blocks * answer_.block_tokens, std::memory_order_relaxed);
   counters->hit_tokens.fetch_add(hits * answer_.block_tokens, std::memory_order_relaxed);
   counters->hit_tokens_disk.fetch_add(disk_hits_ * answer_.block_tokens, std::memory_order_relaxed);
+  counters->hit_tokens_device.fetch_add(device_hits_ * answer_.block_tokens,
+                                        std::memory_order_relaxed);
   counters->token_collisions.fetch_add(collisions_, std::memory_order_relaxed);
   return std::move(answer_);
 }

@@ -54,8 +54,8 @@ class LookupOperation {
   struct Found {
     BlockEntry* entry = nullptr;    // In host memory, readable.
     BlockEntry* pending = nullptr;  // Reserved or loading.
-    DiskHandle disk = 0;            // Only on disk, readable.
-    bool present() const { return entry != nullptr || disk != 0; }
+    StoreState::Copy copy = {};     // Only elsewhere, readable.
+    bool present() const { return entry != nullptr || copy.handle != 0; }
   };
   enum class Verdict { kNext, kAgain };
 
@@ -66,6 +66,9 @@ class LookupOperation {
   bool JudgeIn(const StoreState& state, PartitionIndex partition, const BlockKey& key,
                absl::Time now, Found* found, std::optional<BlockAnswer>* lesser);
   bool TokensDiffer(const BlockEntry& entry) const;
+  bool TokensDiffer(const StoreState& state, const StoreState::Copy& copy) const;
+  // Those of the block at the cursor; empty when the caller gave none.
+  absl::Span<const uint32_t> TokensAtCursor(size_t block_tokens) const;
   void Advance(const Found& found);
   void SeePrompt(StoreState* state);
   // The last block in host memory before the first missed one.
@@ -81,7 +84,8 @@ class LookupOperation {
   void Restart();
   void BeginResume(StoreState* state, absl::Time now);
   Verdict Hold(StoreState* state, Found found, absl::Time now);
-  SpaceSeeker::Verdict StartLoad(StoreState* state, DiskHandle handle, absl::Time now,
+  bool MayLoad(const StoreState& state, const StoreState::Copy& copy) const;
+  SpaceSeeker::Verdict StartLoad(StoreState* state, const StoreState::Copy& copy, absl::Time now,
                                  BlockEntry** loading);
   void Release(StoreState* state);
   void Grant(StoreState* state, BlockEntry* entry, absl::Time now);
@@ -124,6 +128,7 @@ class LookupOperation {
   std::vector<WorkingSet::Prompt> passes_;  // By working set.
   uint64_t collisions_ = 0;
   uint64_t disk_hits_ = 0;
+  uint64_t device_hits_ = 0;
 };
 
 }  // namespace cairn::node

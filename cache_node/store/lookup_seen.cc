@@ -14,7 +14,8 @@ constexpr size_t kAskedPerLock = 16 * BlockStore::kStepsPerLock;
 // In no tier, nor on its way to one.
 bool IsAbsent(const BlockAnswer& block) {
   return block.state != BlockState::kHost && block.state != BlockState::kDisk &&
-         block.state != BlockState::kPending && block.state != BlockState::kNotLeased;
+         block.state != BlockState::kDevice && block.state != BlockState::kPending &&
+         block.state != BlockState::kNotLeased;
 }
 
 }  // namespace

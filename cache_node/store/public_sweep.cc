@@ -20,8 +20,9 @@ std::optional<ParentId> PublicSweep::PublicAt(const StoreState& state) const {
   std::optional<ParentId> block;
   if (const BlockEntry* entry = walk_.entry(); entry != nullptr) {
     block = ParentId{entry->partition, entry->key};
-  } else if (const DiskHandle handle = walk_.handle(); handle != 0) {
-    block = ParentId{state.disk.index.PartitionOf(handle), state.disk.index.At(handle).key};
+  } else if (const StoreState::Copy& copy = walk_.copy()) {
+    const DiskIndex& tier = state.IndexOf(copy);
+    block = ParentId{tier.PartitionOf(copy.handle), tier.At(copy.handle).key};
   }
   if (!block.has_value() || !IsPublic(state, block->partition)) return std::nullopt;
   return block;
@@ -34,9 +35,8 @@ std::optional<ParentId> PublicSweep::ParentOf(const StoreState& state,
   std::optional<ParentId> parent;
   if (const BlockEntry* entry = state.index.Find(block.partition, block.key); entry != nullptr) {
     if (entry->family != nullptr) parent = entry->family->id;
-  } else if (state.disk.enabled) {
-    const DiskHandle handle = state.disk.index.Find(block.partition, block.key);
-    if (handle != 0 && state.disk.index.At(handle).has_parent) parent = state.DiskParentOf(handle);
+  } else if (const StoreState::Copy copy = state.CopyOf(block.partition, block.key)) {
+    if (state.IndexOf(copy).At(copy.handle).has_parent) parent = state.ParentOf(copy);
   }
   if (!parent.has_value() || !IsPublic(state, parent->partition)) return std::nullopt;
   return parent;

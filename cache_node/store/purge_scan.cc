@@ -28,11 +28,12 @@ void PurgeScan::LookInHost(StoreState* state, BlockEntry* entry) {
   state->Remove(entry, RemovalReason::kDeleted);
 }
 
-void PurgeScan::LookOnDisk(StoreState* state, DiskHandle handle) {
-  const DiskNode& node = state->disk.index.At(handle);
-  const bool follows = node.has_parent && found_.contains(state->DiskParentOf(handle));
-  if (!IsWanted(state->disk.index.BlockOf(handle, 0).provenance, follows)) return;
-  Found({state->disk.index.PartitionOf(handle), node.key});
+void PurgeScan::LookElsewhere(StoreState* state, const StoreState::Copy& copy) {
+  const DiskIndex& tier = state->IndexOf(copy);
+  const DiskNode& node = tier.At(copy.handle);
+  const bool follows = node.has_parent && found_.contains(state->ParentOf(copy));
+  if (!IsWanted(tier.BlockOf(copy.handle, 0).provenance, follows)) return;
+  Found({tier.PartitionOf(copy.handle), node.key});
 }
 
 bool PurgeScan::Step(StoreState* state) {
@@ -41,7 +42,7 @@ bool PurgeScan::Step(StoreState* state) {
     if (batch_.size() >= kBatchBlocks) return true;
     if (walk_.Next(*state)) {
       if (walk_.entry() != nullptr) LookInHost(state, walk_.entry());
-      if (walk_.handle() != 0) LookOnDisk(state, walk_.handle());
+      if (walk_.copy()) LookElsewhere(state, walk_.copy());
       continue;
     }
     // Blocks that follow may lie before those they follow: once more, until nothing is found.

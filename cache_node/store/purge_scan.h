@@ -33,7 +33,7 @@ class PurgeScan {
  private:
   bool IsWanted(const Provenance& provenance, bool follows) const;
   void LookInHost(StoreState* state, BlockEntry* entry);
-  void LookOnDisk(StoreState* state, DiskHandle handle);
+  void LookElsewhere(StoreState* state, const StoreState::Copy& copy);
   void Found(const ParentId& block);
 
   const uint64_t writer_;

@@ -15,7 +15,7 @@ ReclaimOperation::Worth ReclaimOperation::WorthOf(const StoreState& state,
   const ParentId block{index.PartitionOf(handle), node.key};
   if (node.dying || state.disk.writes.FindBlock(block) != nullptr) return Worth::kNothing;
   if (node.has_parent) {
-    const ParentId parent = state.DiskParentOf(handle);
+    const ParentId parent = state.ParentOf({.on_device = false, .handle = handle});
     if (index.Find(parent.partition, parent.key) == 0 &&
         state.index.Find(parent.partition, parent.key) == nullptr) {
       return Worth::kNothing;

@@ -5,15 +5,33 @@
 namespace cairn::node {
 namespace {
 
+void CountPinned(const StoreState& state, DiskHandle on_device, RemovedBlocks* removed) {
+  if (on_device == 0) return;
+  const DeviceBlock& block = *state.device.At(on_device);
+  if (block.pins > 0) removed->pinned_bytes += block.map->block_bytes();
+}
+
 // Counts present blocks, and bytes that others than leases hold: leases are revoked with the
 // blocks.
 void RemoveCounted(StoreState* state, BlockEntry* entry, RemovalReason reason,
                    RemovedBlocks* removed) {
-  if (entry->life == BlockEntry::Life::kPresent || entry->disk != 0) ++removed->blocks;
+  if (entry->life == BlockEntry::Life::kPresent || entry->disk != 0 || entry->device != 0) {
+    ++removed->blocks;
+  }
   if (entry->pins > entry->lease_pins || entry->claims > 0) {
     removed->pinned_bytes += entry->block_bytes();
   }
+  CountPinned(*state, entry->device, removed);
   state->Remove(entry, reason);
+}
+
+// One block of a tier's scope, wherever else it is.
+void RemoveOneOf(StoreState* state, const DiskIndex& tier, const DiskScopeRecord& scope,
+                 RemovalReason reason, RemovedBlocks* removed) {
+  const ParentId block{scope.partition, tier.At(scope.first).key};
+  CountPinned(*state, state->device.Find(block.partition, block.key), removed);
+  CAIRN_CHECK(state->RemoveCopies(block, reason));
+  ++removed->blocks;
 }
 
 }  // namespace
@@ -24,13 +42,15 @@ bool RetireSweep::Step(StoreState* state) {
       RemoveCounted(state, entry, RemovalReason::kRetired, &removed_);
       continue;
     }
-    const DiskScopeRecord* scope = state->disk.index.scopes().AnyOf(partitions_.back());
-    if (scope == nullptr) {
-      partitions_.pop_back();
-      continue;
+    bool any = false;
+    for (const DiskIndex* tier : {&state->device.index, &state->disk.index}) {
+      const DiskScopeRecord* scope = tier->scopes().AnyOf(partitions_.back());
+      if (scope == nullptr) continue;
+      RemoveOneOf(state, *tier, *scope, RemovalReason::kRetired, &removed_);
+      any = true;
+      break;
     }
-    state->RemoveFromDisk(scope->first, RemovalReason::kRetired);
-    ++removed_.blocks;
+    if (!any) partitions_.pop_back();
   }
   return partitions_.empty();
 }
@@ -47,13 +67,18 @@ bool ClearSweep::Step(StoreState* state) {
     CAIRN_CHECK(list->first != nullptr);
     RemoveCounted(state, list->first, RemovalReason::kCleared, &removed_);
   }
-  // What is left on disk is not in host memory, or came there after the sweep began: its loads and
-  // its new copy share the key, but the copy on disk is of before.
+  // What is left elsewhere is not in host memory, or came there after the sweep began: its loads
+  // and its new copy share the key, but the copy elsewhere is of before.
   for (; steps > 0; --steps) {
-    const DiskScopeRecord* scope = state->disk.index.scopes().Find(partition_, scope_digest_);
-    if (scope == nullptr) return *left_ == 0;
-    state->RemoveFromDisk(scope->first, RemovalReason::kCleared);
-    ++removed_.blocks;
+    bool any = false;
+    for (const DiskIndex* tier : {&state->device.index, &state->disk.index}) {
+      const DiskScopeRecord* scope = tier->scopes().Find(partition_, scope_digest_);
+      if (scope == nullptr) continue;
+      RemoveOneOf(state, *tier, *scope, RemovalReason::kCleared, &removed_);
+      any = true;
+      break;
+    }
+    if (!any) return *left_ == 0;
   }
   return false;
 }
@@ -101,13 +126,11 @@ bool DeleteSweep::StepRemove(StoreState* state) {
     }
     done_[i] = true;
     BlockEntry* entry = state->index.Find(partition_, keys_[i]);
-    const DiskHandle handle = state->disk.index.Find(partition_, keys_[i]);
     const bool reserved = entry != nullptr && entry->life == BlockEntry::Life::kReserved;
     if (entry != nullptr && !reserved) {
       state->Remove(entry, RemovalReason::kDeleted);
       removed_[i] = true;
-    } else if (handle != 0) {
-      state->RemoveFromDisk(handle, RemovalReason::kDeleted);
+    } else if (state->RemoveCopies({partition_, keys_[i]}, RemovalReason::kDeleted)) {
       removed_[i] = true;
     }
   });

@@ -130,10 +130,10 @@ bool ReserveOperation::FindIn(const StoreState& state, PartitionIndex partition,
                .expires_unix_ms = entry->retention.expires_unix_ms};
     return true;
   }
-  const DiskHandle handle = state.disk.reads() ? state.disk.index.Find(partition, key) : 0;
-  if (handle == 0) return false;
-  const DiskNode& node = state.disk.index.At(handle);
-  const DiskScope& scope = *state.disk.index.scopes().At(node.scope).scope;
+  const StoreState::Copy copy = state.ReadableCopyOf(partition, key, absl::InfiniteFuture());
+  if (!copy) return false;
+  const DiskNode& node = state.IndexOf(copy).At(copy.handle);
+  const DiskScope& scope = *state.IndexOf(copy).scopes().At(node.scope).scope;
   if (own_scope && scope.scope_digest != query_.scope_digest) return false;
   const ParentId id{partition, key};
   if (!state.families.FitsUnder(id, node.depth + 1)) return false;
@@ -164,10 +164,9 @@ ReserveOperation::Verdict ReserveOperation::Decide(StoreState* state, absl::Time
   if (there == nullptr || there->life == BlockEntry::Life::kLoading) {
     const ParentId block{partition_, query_.keys[next_]};
     // What could not be loaded just now may be written anew.
-    const bool on_disk = there != nullptr || (state->disk.reads() &&
-                                              state->disk.index.Find(partition_, block.key) != 0 &&
-                                              !state->disk.failed_loads.Contains(block, now));
-    if (!on_disk) return ReserveNew(state, now);
+    const bool elsewhere =
+        there != nullptr || state->ReadableCopyOf(block.partition, block.key, now).handle != 0;
+    if (!elsewhere) return ReserveNew(state, now);
     answer_.outcomes[next_] = ReserveOutcome::kPresent;
     return Verdict::kNext;
   }

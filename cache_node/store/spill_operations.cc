@@ -11,34 +11,12 @@ bool Waits(const BlockEntry& entry) {
   return entry.life == BlockEntry::Life::kPresent && entry.disk == 0 && !entry.spilling;
 }
 
-DiskScope ScopeOf(const StoreState& state, const BlockEntry& entry) {
-  const Partition& partition = state.namespaces.PartitionAt(entry.partition);
-  return {.fingerprint = partition.name_space->fingerprint,
-          .tenant = state.ledger.NameOf(partition.tenant),
-          .adapter = entry.scope->adapter,
-          .salt = entry.scope->salt,
-          .scope_digest = entry.scope->scope_digest};
-}
-
 DiskWrite WriteOf(const StoreState& state, BlockEntry* entry, DiskScope scope) {
   DiskWrite write;
   write.partition = entry->partition;
   write.entry = entry;
   write.task.map = entry->map;
-  DiskBlock& block = write.task.block;
-  block.key = entry->key;
-  if (entry->family != nullptr) {
-    block.parent = entry->family->id.key;
-    block.parent_shared = entry->family->id.partition != entry->partition;
-  }
-  block.depth = entry->depth;
-  block.epoch = entry->epoch;
-  block.expires_unix_ms = entry->retention.expires_unix_ms;
-  // One that ends is not kept: on disk it would not.
-  block.priority =
-      entry->retention.priority_until_unix_ms == 0 ? entry->retention.priority : kPriorityDefault;
-  block.payload_bytes = entry->block_bytes();
-  block.provenance = entry->provenance;
+  write.task.block = state.DescriptionOf(*entry);
   const DiskScopeRecord* known =
       state.disk.index.scopes().Find(entry->partition, scope.scope_digest);
   write.task.scope =
@@ -115,7 +93,7 @@ std::optional<SpillOperations::Taken> SpillOperations::Take(StoreState* state, s
           .fetch_add(1, std::memory_order_relaxed);
       continue;
     }
-    DiskScope scope = ScopeOf(*state, *entry);
+    DiskScope scope = state->DiskScopeOf(*entry);
     if (disk.fences.Held(scope)) {
       disk.spill_queue.PushBack(entry);
       continue;

@@ -93,6 +93,9 @@ absl::Status StoreState::AuditIndexed(const BlockEntry& entry) const {
   if (disk.enabled && entry.disk != disk.index.Find(entry.partition, entry.key)) {
     return Wrong(entry, "is not where it thinks it is on disk");
   }
+  if (entry.device != device.Find(entry.partition, entry.key)) {
+    return Wrong(entry, "is not where it thinks it is on the device");
+  }
   if (disk.QueuedToSpill(entry) && (entry.disk != 0 || entry.spilling)) {
     return Wrong(entry, "waits to be written for nothing");
   }
@@ -120,9 +123,9 @@ absl::Status StoreState::AuditIndexed(const BlockEntry& entry) const {
   if (absl::Status status = families.AuditFamily(*entry.family); !status.ok()) return status;
   const BlockEntry* parent = index.Find(entry.family->id.partition, entry.family->id.key);
   if (parent != entry.family->parent) return Wrong(entry, "its family misses the parent");
-  const bool below = parent == nullptr && disk.enabled &&
-                     disk.index.Find(entry.family->id.partition, entry.family->id.key) != 0;
-  if (below != entry.family->below) return Wrong(entry, "its family misses the parent on disk");
+  const bool below =
+      parent == nullptr && CopyOf(entry.family->id.partition, entry.family->id.key).handle != 0;
+  if (below != entry.family->below) return Wrong(entry, "its family misses the parent elsewhere");
   const bool unreachable = parent == nullptr ? !below : parent->orphan;
   if (!families.has_work() && entry.orphan != unreachable) {
     return Wrong(entry, "is marked wrongly: orphan or not");
@@ -147,13 +150,43 @@ absl::Status StoreState::AuditDisk() const {
   if (spilling_bytes != disk.writes.spilling_bytes()) {
     return absl::InternalError("bytes that are being written are miscounted");
   }
-  uint64_t waiting = disk.load_queue.size();
+  return absl::OkStatus();
+}
+
+absl::Status StoreState::AuditLoads() const {
+  uint64_t waiting = disk.load_queue.size() + device.load_queue.size();
+  const auto look = [&waiting](const BlockEntry& entry) {
+    if (entry.life == BlockEntry::Life::kLoading) ++waiting;
+    return entry.claims > 0;
+  };
   for (const auto& [id, entry] : disk.taken_loads) {
-    if (entry->claims == 0) return Wrong(*entry, "is read into a slot that nothing holds");
-    if (entry->life == BlockEntry::Life::kLoading) ++waiting;
+    if (!look(*entry)) return Wrong(*entry, "is read into a slot that nothing holds");
+  }
+  for (const auto& [id, load] : device.loads) {
+    if (!look(*load.entry)) return Wrong(*load.entry, "is copied into a slot that nothing holds");
+    if (load.block->pins == 0)
+      return Wrong(*load.entry, "is copied from a slot that nothing holds");
   }
   if (disk.loading != waiting) return absl::InternalError("a loading block waits for nobody");
   return absl::OkStatus();
+}
+
+absl::Status StoreState::AuditDevice() const {
+  if (absl::Status status = device.Audit(); !status.ok()) return status;
+  uint64_t uploading_bytes = 0;
+  for (const auto& [id, upload] : device.uploads) {
+    if (!upload.entry->uploading || upload.entry->pins == 0 || upload.block->pins == 0) {
+      return Wrong(*upload.entry, "is copied to the device and does not know it");
+    }
+    uploading_bytes += upload.entry->block_bytes();
+  }
+  if (uploading_bytes != device.uploading_bytes) {
+    return absl::InternalError("bytes on their way to the device are miscounted");
+  }
+  if (device.enabled() && ledger.Total().device_bytes != device.memory()->used_bytes()) {
+    return absl::InternalError("slots of the device are charged to nobody");
+  }
+  return AuditLoads();
 }
 
 absl::Status StoreState::Audit() const {
@@ -188,6 +221,7 @@ absl::Status StoreState::Audit() const {
   }
   if (!status.ok()) return status;
   if (absl::Status on_disk = AuditDisk(); !on_disk.ok()) return on_disk;
+  if (absl::Status on_device = AuditDevice(); !on_device.ok()) return on_device;
   for (uint32_t shard = 0; shard < index.shard_count(); ++shard) {
     if (index.SumsOf(shard) == totals.shards[shard]) continue;
     return absl::InternalError(absl::StrCat("shard ", shard, " has another digest"));

@@ -179,16 +179,20 @@ bool StoreState::StepExpiry(size_t steps, absl::Time now) {
   return true;
 }
 
-// A block in host memory has its own time, also where an older copy is on disk.
+// A block in host memory has its own time, also where an older copy is elsewhere.
 void StoreState::Expire(const ParentId& block, int64_t now_unix_ms) {
   BlockEntry* entry = index.Find(block.partition, block.key);
-  const DiskHandle handle = disk.enabled ? disk.index.Find(block.partition, block.key) : 0;
   const auto is_due = [now_unix_ms](int64_t at) { return at != 0 && at <= now_unix_ms; };
   if (entry != nullptr && is_due(entry->retention.expires_unix_ms)) {
     Remove(entry, RemovalReason::kExpired);
   } else {
-    CAIRN_CHECK(handle != 0 && is_due(disk.index.At(handle).expires_unix_ms));
-    RemoveFromDisk(handle, RemovalReason::kExpired);
+    const DiskHandle on_device = device.Find(block.partition, block.key);
+    const bool device_due = on_device != 0 && is_due(device.index.At(on_device).expires_unix_ms);
+    const DiskHandle on_disk = disk.enabled ? disk.index.Find(block.partition, block.key) : 0;
+    const bool disk_due = on_disk != 0 && is_due(disk.index.At(on_disk).expires_unix_ms);
+    CAIRN_CHECK(device_due || disk_due);
+    if (device_due) RemoveFromDevice(on_device, RemovalReason::kExpired);
+    if (disk_due) RemoveFromDisk(on_disk, RemovalReason::kExpired);
   }
   counters->expired_blocks.fetch_add(1, std::memory_order_relaxed);
 }

@@ -36,6 +36,20 @@ struct StoreCounters {
   Counter watchers_cut{0};
   Counter feed_shards_given_up{0};  // Sent anew to a watcher that fell behind.
   Counter segment_remakes{0};
+  // Of the device.
+  Counter hit_tokens_device{
+      0};  // Of hit_tokens: only there, or loaded from there and not used since.
+  Counter device_demoted_blocks{0};  // Left host memory and stayed on the device.
+  Counter device_evicted_blocks{0};  // Left the device for others.
+  Counter uploaded_blocks{0};        // Became readable on the device.
+  Counter uploaded_bytes{0};         // Their payload.
+  Counter uploads_shed{0};           // Forgotten, for want of room in the queue.
+  Counter uploads_declined{0};       // No room there that they were worth.
+  Counter uploads_failed{0};         // Taken, and not copied or not wanted any more.
+  Counter device_loads{0};           // Begun.
+  Counter device_loaded_blocks{0};   // Verified and in host memory.
+  Counter device_loads_damaged{0};   // The bytes were not those of the block.
+  Counter device_loads_failed{0};    // For another reason.
   // Of the disk tier.
   Counter hit_tokens_disk{0};   // Of hit_tokens: on disk, or loaded and not used since.
   Counter demoted_blocks{0};    // Left host memory and stayed on disk; not evicted.

@@ -4,14 +4,6 @@
 
 namespace cairn::node {
 
-ParentId StoreState::DiskParentOf(DiskHandle handle) const {
-  const Partition& partition = namespaces.PartitionAt(disk.index.PartitionOf(handle));
-  const TenantIndex everyone = ledger.Find(kPublicTenant);
-  const PartitionIndex shared =
-      everyone == 0 ? 0 : namespaces.FindPartition(*partition.name_space, everyone);
-  return disk.index.ParentOf(handle, shared);
-}
-
 DiskHandle StoreState::AddOnDisk(DiskScopeIndex scope, DiskFileIndex file, uint32_t slot,
                                  const DiskBlock& block) {
   const PartitionIndex partition = disk.index.scopes().At(scope).partition;
@@ -27,11 +19,7 @@ DiskHandle StoreState::AddOnDisk(DiskScopeIndex scope, DiskFileIndex file, uint3
     entry->disk = handle;
     if (disk.QueuedToSpill(*entry)) entry->queue->Remove(entry);
   }
-  if (!disk.shown()) return handle;
-  const uint8_t host = entry == nullptr ? 0 : TiersOf(*entry);
-  feed.Record(index.ShardOf(block.key), {.partition = partition,
-                                         .key = block.key,
-                                         .tier_mask = static_cast<uint8_t>(host | kDiskBit)});
+  if (disk.shown()) Tell({partition, block.key}, RemovalReason::kNone);
   return handle;
 }
 
@@ -43,10 +31,9 @@ void StoreState::TakeOffDisk(DiskHandle handle) {
 
 void StoreState::DescribeOnDisk(DiskHandle handle, const DiskBlock& block) {
   const ParentId id{disk.index.PartitionOf(handle), block.key};
-  const BlockEntry* entry = index.Find(id.partition, id.key);
   const int64_t before = disk.index.At(handle).expires_unix_ms;
-  if (entry == nullptr || entry->retention.expires_unix_ms != before) expiries.Erase(before, id);
   disk.index.Describe(handle, block);
+  EndOf(id, before);
   expiries.Put(block.expires_unix_ms, id);
 }
 
@@ -54,66 +41,18 @@ void StoreState::RemoveFromDisk(DiskHandle handle, RemovalReason reason) {
   const ParentId block{disk.index.PartitionOf(handle), disk.index.At(handle).key};
   const int64_t expires_unix_ms = disk.index.At(handle).expires_unix_ms;
   TakeOffDisk(handle);
+  EndOf(block, expires_unix_ms);
   BlockEntry* entry = index.Find(block.partition, block.key);
-  if (entry == nullptr || entry->retention.expires_unix_ms != expires_unix_ms) {
-    expiries.Erase(expires_unix_ms, block);
-  }
+  const bool on_device = device.Find(block.partition, block.key) != 0;
   if (entry == nullptr) {
-    families.BelowChanged(block, false);
+    families.BelowChanged(block, on_device);
   } else {
     CAIRN_CHECK(entry->disk == handle);
     entry->disk = 0;
   }
   const bool in_host = entry != nullptr && entry->life == BlockEntry::Life::kPresent;
-  if (!in_host) removed.Remember(block.partition, block.key, reason);
-  if (!disk.shown()) return;
-  feed.Record(index.ShardOf(block.key), {.partition = block.partition,
-                                         .key = block.key,
-                                         .tier_mask = in_host ? kHostBit : uint8_t{0},
-                                         .reason = in_host ? RemovalReason::kNone : reason});
-}
-
-bool StoreState::CanLoad(DiskHandle handle) const {
-  const DiskNode& node = disk.index.At(handle);
-  if (!families.Fits({disk.index.PartitionOf(handle), node.key}, node.depth)) return false;
-  if (!node.has_parent) return true;
-  const ParentId parent_id = DiskParentOf(handle);
-  const BlockEntry* parent = index.Find(parent_id.partition, parent_id.key);
-  if (parent != nullptr) return parent->depth + 1 == node.depth;
-  return families.FitsUnder(parent_id, node.depth);
-}
-
-BlockEntry* StoreState::AddLoading(DiskHandle handle, ClassSpace* space, SlotRef slot, UseStamp use,
-                                   absl::Time now) {
-  const DiskNode& node = disk.index.At(handle);
-  const DiskScopeRecord& scope = disk.index.scopes().At(node.scope);
-  NewBlock block{.name_space = namespaces.PartitionAt(scope.partition).name_space,
-                 .partition = scope.partition,
-                 .key = node.key,
-                 .scope_digest = scope.scope->scope_digest,
-                 .adapter = scope.scope->adapter,
-                 .salt = scope.scope->salt,
-                 .tokens = {},
-                 .depth = node.depth,
-                 .retention = {.priority = node.priority, .expires_unix_ms = node.expires_unix_ms},
-                 .provenance = disk.index.BlockOf(handle, 0).provenance,
-                 .reserved_at = now};
-  if (node.has_parent) block.parent = DiskParentOf(handle);
-  // The record says whether there are tokens; until then there is room for them.
-  const std::vector<uint32_t> blank(block.name_space->map.layout().block_tokens);
-  auto made = std::make_unique<BlockEntry>(block.name_space->map, blank);
-  made->index_bytes += block.adapter.size() + block.salt.size();
-  made->life = BlockEntry::Life::kLoading;
-  made->loaded = true;
-  made->stamp = use;
-  BlockEntry* entry = Enter(std::move(made), block, space, slot);
-  CAIRN_CHECK(entry->disk == handle);
-  disk.index.MarkUsed(handle);
-  ++disk.loading;
-  disk.load_queue.PushBack(entry);
-  loads_queued = true;
-  counters->loads.fetch_add(1, std::memory_order_relaxed);
-  return entry;
+  if (!in_host && !on_device) removed.Remember(block.partition, block.key, reason);
+  if (disk.shown()) Tell(block, reason);
 }
 
 // It is not loading any more, whatever it is from now on.
@@ -127,7 +66,7 @@ void StoreState::PublishLoaded(BlockEntry* entry) {
   EndLoading(entry);
   CAIRN_CHECK(entry->required_parts_missing == 0 && entry->queue == nullptr);
   entry->life = BlockEntry::Life::kPresent;
-  entry->from_disk = true;
+  entry->from_disk = !entry->from_device;
   slots.BecamePresent(entry);
   index.CountPresent(*entry);
   ++namespaces.PartitionAt(entry->partition).blocks;
@@ -135,7 +74,8 @@ void StoreState::PublishLoaded(BlockEntry* entry) {
   disk.failed_loads.Forget({entry->partition, entry->key});
   feed.Record(index.ShardOf(entry->key),
               {.partition = entry->partition, .key = entry->key, .tier_mask = TiersOf(*entry)});
-  counters->loaded_blocks.fetch_add(1, std::memory_order_relaxed);
+  (entry->from_device ? counters->device_loaded_blocks : counters->loaded_blocks)
+      .fetch_add(1, std::memory_order_relaxed);
   settled = true;
 }
 
@@ -143,6 +83,13 @@ void StoreState::Used(BlockEntry* entry, UseStamp use) {
   slots.Used(entry, use);
   if (entry->life != BlockEntry::Life::kPresent) return;
   entry->from_disk = false;
+  entry->from_device = false;
+  entry->used = true;
+  if (entry->device != 0) {
+    device.Used(device.At(entry->device), use);
+  } else {
+    WantOnDevice(entry);
+  }
   if (!disk.enabled) return;
   if (entry->disk != 0) {
     disk.index.MarkUsed(entry->disk);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "common/base/check.h"
 
@@ -16,7 +17,8 @@ uint64_t StaysBytesMax(const BlockStore::Options& options, const HostMemory& mem
 
 StoreState::StoreState(const BlockStore::Options& options_in, RandomSource* random_in,
                        StoreCounters* counters_in, std::unique_ptr<HostMemory> memory,
-                       std::unique_ptr<EvictionPolicyFactory> policies, bool with_disk)
+                       std::unique_ptr<EvictionPolicyFactory> policies, bool with_disk,
+                       DeviceMemory* device_memory)
     : options(options_in),
       random(random_in),
       counters(counters_in),
@@ -32,7 +34,8 @@ StoreState::StoreState(const BlockStore::Options& options_in, RandomSource* rand
                   .track_unsaved = with_disk}),
       index(options_in.feed_shards),
       disk(options_in.disk, with_disk, options_in.feed_shards, memory->pool_bytes()),
-      feed_tiers(&index, &disk),
+      device(options_in.device, device_memory, options_in.feed_shards, memory->pool_bytes()),
+      feed_tiers(&index, &disk, &device),
       slots(std::move(memory), std::move(policies), ledger.budgets().stays_bytes_max),
       tokens(options_in.tokens_max),
       leases(options_in.leases_max),
@@ -40,6 +43,9 @@ StoreState::StoreState(const BlockStore::Options& options_in, RandomSource* rand
   working_sets.push_back(MakeTierWorkingSet("host", slots.memory().pool_bytes()));
   if (with_disk && options.disk.bytes_max > 0) {
     working_sets.push_back(MakeTierWorkingSet("disk", options.disk.bytes_max));
+  }
+  if (device.enabled()) {
+    working_sets.push_back(MakeTierWorkingSet("device", device.memory()->pool_bytes()));
   }
 }
 
@@ -71,13 +77,14 @@ BlockEntry* StoreState::Enter(std::unique_ptr<BlockEntry> made, const NewBlock& 
   made->reserved_at = block.reserved_at;
   made->charge = ledger.Take(space->slot_class.tenant, made->block_bytes());
   if (disk.enabled) made->disk = disk.index.Find(block.partition, block.key);
+  made->device = device.Find(block.partition, block.key);
 
   BlockEntry* entry = index.Insert(std::move(made));
   slots.Bind(entry, space, slot);
   if (block.parent.has_value()) {
     BlockEntry* parent = index.Find(block.parent->partition, block.parent->key);
-    const bool below = parent == nullptr && disk.enabled &&
-                       disk.index.Find(block.parent->partition, block.parent->key) != 0;
+    const bool below =
+        parent == nullptr && CopyOf(block.parent->partition, block.parent->key).handle != 0;
     families.Join(entry, *block.parent, parent, below);
     if (parent != nullptr) slots.Refresh(parent);
   }
@@ -129,6 +136,7 @@ void StoreState::Publish(BlockEntry* entry) {
   if (disk.options.admission == SpillAdmission::kAlways && QueueSpill(entry) == Queued::kFull) {
     counters->spills_shed.fetch_add(1, std::memory_order_relaxed);
   }
+  WantOnDevice(entry);
 }
 
 void StoreState::ExpectReserve(uint64_t key, UseStamp request) {
@@ -150,11 +158,13 @@ UseStamp StoreState::BeginReserve(uint64_t key) {
 uint8_t StoreState::TiersOf(const BlockEntry& entry) const {
   const bool host = entry.life == BlockEntry::Life::kPresent;
   const bool on_disk = entry.disk != 0 && disk.shown();
-  return static_cast<uint8_t>((host ? kHostBit : 0) | (on_disk ? kDiskBit : 0));
+  return static_cast<uint8_t>((host ? kHostBit : 0) | (on_disk ? kDiskBit : 0) |
+                              (entry.device != 0 ? kDeviceBit : 0));
 }
 
 // Its token, queue and load forget an entry that leaves the index.
 void StoreState::Detach(BlockEntry* entry) {
+  if (entry->queue == &device.load_queue) device.Unpin(device.At(entry->device), &ledger);
   if (entry->queue != nullptr) entry->queue->Remove(entry);
   if (entry->life == BlockEntry::Life::kLoading) EndLoading(entry);
   Token* token = entry->token;
@@ -176,19 +186,14 @@ void StoreState::Remove(BlockEntry* entry, RemovalReason reason) {
   CAIRN_CHECK(was_present || reason != RemovalReason::kEvicted);
   const bool by_will = reason != RemovalReason::kEvicted && reason != RemovalReason::kNone;
   const ParentId id{entry->partition, entry->key};
-  if (by_will && entry->disk != 0) {
-    expiries.Erase(disk.index.At(entry->disk).expires_unix_ms, id);
-    TakeOffDisk(entry->disk);
-  }
-  const bool could_be_read = was_present || (by_will && entry->disk != 0);
-  if (by_will) entry->disk = 0;
-  const bool stays_below = entry->disk != 0;
+  const bool could_be_read = was_present || (by_will && (entry->disk != 0 || entry->device != 0));
   if (reason == RemovalReason::kEvicted && disk.QueuedToSpill(*entry)) {
     counters->spills_late.fetch_add(1, std::memory_order_relaxed);
   }
-  Unschedule(*entry);
   if (entry->stays()) EndStay(entry);
   Detach(entry);
+  if (by_will) TakeOffCopies(entry);
+  const bool stays_below = entry->disk != 0 || entry->device != 0;
   slots.Unlist(entry);
   if (was_present) {
     index.UncountPresent(*entry);
@@ -201,6 +206,8 @@ void StoreState::Remove(BlockEntry* entry, RemovalReason reason) {
   scopes.Remove(entry);
   std::unique_ptr<BlockEntry> owned = index.Take(entry);
   entry->life = BlockEntry::Life::kGone;
+  priorities.Erase(entry->retention.priority_until_unix_ms, id);
+  EndOf(id, entry->retention.expires_unix_ms);
   if (parent != nullptr) slots.Refresh(parent);
   if (could_be_read) {
     if (!stays_below) removed.Remember(entry->partition, entry->key, reason);
@@ -224,20 +231,39 @@ void StoreState::Remove(BlockEntry* entry, RemovalReason reason) {
   ReleaseIfFree(entry);
 }
 
-// The entry leaves; what is on disk keeps its own time.
-void StoreState::Unschedule(const BlockEntry& entry) {
-  const ParentId id{entry.partition, entry.key};
-  const Retention& retention = entry.retention;
-  priorities.Erase(retention.priority_until_unix_ms, id);
-  const bool shared =
-      entry.disk != 0 && disk.index.At(entry.disk).expires_unix_ms == retention.expires_unix_ms;
-  if (!shared) expiries.Erase(retention.expires_unix_ms, id);
+void StoreState::TakeOffCopies(BlockEntry* entry) {
+  const ParentId id{entry->partition, entry->key};
+  if (entry->disk != 0) {
+    const int64_t expires_unix_ms = disk.index.At(entry->disk).expires_unix_ms;
+    TakeOffDisk(std::exchange(entry->disk, 0));
+    EndOf(id, expires_unix_ms);
+  }
+  if (entry->device != 0) {
+    const int64_t expires_unix_ms = device.index.At(entry->device).expires_unix_ms;
+    TakeOffDevice(std::exchange(entry->device, 0));
+    EndOf(id, expires_unix_ms);
+  }
+}
+
+void StoreState::EndOf(const ParentId& block, int64_t expires_unix_ms) {
+  const BlockEntry* entry = index.Find(block.partition, block.key);
+  if (entry != nullptr && entry->retention.expires_unix_ms == expires_unix_ms) return;
+  const auto ends_then = [expires_unix_ms](const DiskIndex& tier, DiskHandle handle) {
+    return handle != 0 && tier.At(handle).expires_unix_ms == expires_unix_ms;
+  };
+  const DiskHandle on_disk = disk.enabled ? disk.index.Find(block.partition, block.key) : 0;
+  if (ends_then(disk.index, on_disk)) return;
+  if (ends_then(device.index, device.Find(block.partition, block.key))) return;
+  expiries.Erase(expires_unix_ms, block);
 }
 
 void StoreState::Evict(BlockEntry* entry) {
   CAIRN_CHECK(entry->MayGo());
-  (entry->disk != 0 ? counters->demoted_blocks : counters->evicted_blocks)
-      .fetch_add(1, std::memory_order_relaxed);
+  if (entry->device != 0) counters->device_demoted_blocks.fetch_add(1, std::memory_order_relaxed);
+  if (entry->disk != 0) counters->demoted_blocks.fetch_add(1, std::memory_order_relaxed);
+  if (entry->disk == 0 && entry->device == 0) {
+    counters->evicted_blocks.fetch_add(1, std::memory_order_relaxed);
+  }
   Remove(entry, RemovalReason::kEvicted);
 }
 

@@ -20,6 +20,7 @@
 #include "cache_node/store/block_index.h"
 #include "cache_node/store/block_schedule.h"
 #include "cache_node/store/block_store.h"
+#include "cache_node/store/device_state.h"
 #include "cache_node/store/disk_state.h"
 #include "cache_node/store/feed_hub.h"
 #include "cache_node/store/feed_tiers.h"
@@ -39,7 +40,8 @@ namespace cairn::node {
 struct StoreState {
   StoreState(const BlockStore::Options& options_in, RandomSource* random_in,
              StoreCounters* counters_in, std::unique_ptr<HostMemory> memory,
-             std::unique_ptr<EvictionPolicyFactory> policies, bool with_disk);
+             std::unique_ptr<EvictionPolicyFactory> policies, bool with_disk,
+             DeviceMemory* device_memory);
   ~StoreState();
 
   StoreState(const StoreState&) = delete;
@@ -82,11 +84,6 @@ struct StoreState {
   void DescribeOnDisk(DiskHandle handle, const DiskBlock& block);
   // It cannot be found there any more. In host memory it stays.
   void RemoveFromDisk(DiskHandle handle, RemovalReason reason);
-  // Whether the block can be a loading entry: no block in the index has another depth in mind.
-  bool CanLoad(DiskHandle handle) const;
-  // An entry in an allocated slot, whose bytes were counted as reserved, for a block on disk.
-  BlockEntry* AddLoading(DiskHandle handle, ClassSpace* space, SlotRef slot, UseStamp use,
-                         absl::Time now);
   // Its bytes and digests are in.
   void PublishLoaded(BlockEntry* entry);
   // To be written, if it is not on disk, being written or queued, and there is room.
@@ -94,8 +91,46 @@ struct StoreState {
   Queued QueueSpill(BlockEntry* entry);
   // Whether a block of so many bytes would be queued to be written at its commit.
   bool TakesToDisk(uint64_t bytes) const;
-  // The parent of a block on disk, as families know it.
-  ParentId DiskParentOf(DiskHandle handle) const;
+
+  // --- Blocks on the device (store_device.cc) ---
+  // A copy that a mover filled, of an entry that is present.
+  void AddOnDevice(DeviceBlock* block, BlockEntry* entry);
+  // It cannot be found there any more. In other tiers it stays.
+  void RemoveFromDevice(DiskHandle handle, RemovalReason reason);
+  // To be copied there, if it is not there, on its way or waiting.
+  void WantOnDevice(BlockEntry* entry);
+  // What waits longest, beyond the queue's bound, is not copied.
+  void BoundWanted();
+  // What waits for its bytes from the device gets them from disk, or fails.
+  void LoadElsewhere(BlockEntry* entry);
+
+  // --- Copies outside of host memory: on the device or on disk (store_copies.cc) ---
+  struct Copy {
+    bool on_device = false;
+    DiskHandle handle = 0;  // 0: none.
+    explicit operator bool() const { return handle != 0; }
+  };
+  const DiskIndex& IndexOf(const Copy& copy) const {
+    return copy.on_device ? device.index : disk.index;
+  }
+  // Where the block has one: the device's first, whether or not it can be read now.
+  Copy CopyOf(PartitionIndex partition, const BlockKey& key) const;
+  // One that can be read.
+  Copy ReadableCopyOf(PartitionIndex partition, const BlockKey& key, absl::Time now) const;
+  // The parent of the block, as families know it.
+  ParentId ParentOf(const Copy& copy) const;
+  // All copies of a block that is not in the index of host memory. False: there was none.
+  bool RemoveCopies(const ParentId& block, RemovalReason reason);
+  // A request used it there.
+  void UsedThere(const Copy& copy, UseStamp use);
+  // Whether the block can be a loading entry: no block in the index has another depth in mind.
+  bool CanLoad(const Copy& copy) const;
+  // An entry in an allocated slot, whose bytes were counted as reserved, for such a block.
+  BlockEntry* AddLoading(const Copy& copy, ClassSpace* space, SlotRef slot, UseStamp use,
+                         absl::Time now);
+  // What is kept beside an entry's bytes in another tier: its sequence is the caller's.
+  DiskBlock DescriptionOf(const BlockEntry& entry) const;
+  DiskScope DiskScopeOf(const BlockEntry& entry) const;
 
   void Pin(BlockEntry* entry);
   void Unpin(BlockEntry* entry);  // May destroy it.
@@ -171,6 +206,7 @@ struct StoreState {
   NamespaceTable namespaces;
   BlockIndex index;
   DiskState disk;
+  DeviceState device;
   FeedTiers feed_tiers;
   BlockFamilies families;
   ScopeLists scopes;
@@ -189,10 +225,12 @@ struct StoreState {
   uint64_t pins = 0;   // Of readers and writers.
   uint64_t pinned_bytes = 0;
   // Since the lock was last taken:
-  bool settled = false;        // a pending block or a lease changed,
-  bool spills_queued = false;  // there is something for TakeSpills,
-  bool loads_queued = false;   // or for TakeLoad,
-  bool recalled = false;       // or for TakeRecalls.
+  bool settled = false;              // a pending block or a lease changed,
+  bool spills_queued = false;        // there is something for TakeSpills,
+  bool loads_queued = false;         // or for TakeLoad,
+  bool uploads_queued = false;       // or for TakeUploads,
+  bool device_loads_queued = false;  // or for TakeDeviceLoads,
+  bool recalled = false;             // or for TakeRecalls.
 
  private:
   // Lookups whose reserves are to come that are remembered: more than are at work at once.
@@ -215,13 +253,20 @@ struct StoreState {
   BlockEntry* Enter(std::unique_ptr<BlockEntry> made, const NewBlock& block, ClassSpace* space,
                     SlotRef slot);
   void TakeOffDisk(DiskHandle handle);
-  void Unschedule(const BlockEntry& entry);
+  void TakeOffDevice(DiskHandle handle);
+  void TakeOffCopies(BlockEntry* entry);
+  // Something of the block left that had this end; others may have it too.
+  void EndOf(const ParentId& block, int64_t expires_unix_ms);
+  // Tells the feed where it is now.
+  void Tell(const ParentId& block, RemovalReason reason);
   void Expire(const ParentId& block, int64_t now_unix_ms);
   void EndStay(BlockEntry* entry);
   bool StaysAsScheduled(const BlockEntry& entry) const;
   void EndPriority(const ParentId& block, int64_t now_unix_ms);
   absl::Status AuditIndexed(const BlockEntry& entry) const;
   absl::Status AuditDisk() const;
+  absl::Status AuditDevice() const;
+  absl::Status AuditLoads() const;
 
   std::deque<Expected> expected_;  // Oldest first.
   std::deque<Lease*> releasing_;

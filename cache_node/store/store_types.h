@@ -20,6 +20,7 @@ namespace cairn::node {
 
 // What a node says of one block. The numbers are those of cairn.v1.BlockState.
 enum class BlockState : uint8_t {
+  kDevice = 1,
   kHost = 2,
   kDisk = 3,
   kPending = 4,
@@ -37,7 +38,9 @@ struct BlockAnswer {
   BlockState state = BlockState::kNeverSeen;
   // kPending: since it was reserved or its load began.
   absl::Duration pending_for = absl::ZeroDuration();
-  bool from_disk = false;  // kHost: it was loaded, and not used since.
+  // kHost: it was loaded from there, and not used since.
+  bool from_disk = false;
+  bool from_device = false;
 };
 
 // A prompt as keys of its full blocks. `tokens`, when not empty, are those blocks' tokens
@@ -57,8 +60,8 @@ struct LookupQuery {
   std::optional<LeaseWish> lease = std::nullopt;
   bool touch = false;   // Without a lease: counts as a use.
   bool counted = true;  // False: a probe of a call that waits; raises no lookup counters.
-  // Blocks that are only on disk are to be loaded, as far as there is room: they are kPending until
-  // they are in host memory or have failed. A lease asks for it by itself.
+  // Blocks that are only on the device or on disk are to be loaded, as far as there is room: they
+  // are kPending until they are in host memory or have failed. A lease asks for it by itself.
   bool promote = false;
   // With a lease, for a caller that waits: the lease also holds the blocks that are being loaded
   // (so `leased` may exceed `present`), and the answer is asked for again with `resume`, the lease
@@ -71,7 +74,7 @@ struct LookupQuery {
 
 struct PromptAnswer {
   std::vector<BlockAnswer> blocks;  // One a key.
-  uint32_t present = 0;             // Consecutive, from the start, in host memory or on disk.
+  uint32_t present = 0;             // Consecutive, from the start, in whatever tiers.
   uint32_t leased = 0;              // Consecutive, in host memory (or pending: hold_pending).
 };
 
@@ -188,14 +191,16 @@ struct NamespaceStatus {
   std::string model;
   uint32_t block_tokens = 0;
   uint64_t block_bytes = 0;
-  uint64_t blocks = 0;       // In host memory.
-  uint64_t disk_blocks = 0;  // On disk, in host memory or not.
+  uint64_t blocks = 0;         // In host memory.
+  uint64_t disk_blocks = 0;    // On disk, in host memory or not.
+  uint64_t device_blocks = 0;  // Likewise.
 };
 
 struct TenantStatus {
   std::string tenant;
   uint64_t charged_bytes = 0;
   uint64_t disk_bytes = 0;
+  uint64_t device_bytes = 0;
   uint64_t leased_bytes = 0;
   uint64_t reserved_bytes = 0;
   uint64_t stays_bytes = 0;
@@ -222,7 +227,14 @@ struct StoreStatus {
   uint64_t spill_queue_blocks = 0;
   uint64_t spill_queue_bytes = 0;
   uint64_t missed_spill_blocks = 0;  // In host memory; their write failed, and is tried again.
-  uint64_t loads = 0;                // Blocks that are pending for a load.
+  uint64_t loads = 0;                // Blocks that are pending for a load, from the device too.
+  // Of the device; all 0 without one.
+  bool device_failed = false;  // It is out.
+  uint64_t device_blocks = 0;
+  uint64_t device_bytes = 0;       // Of its pool.
+  uint64_t device_used_bytes = 0;  // Of slots that are held.
+  uint64_t device_index_bytes = 0;
+  uint64_t wanted_blocks = 0;  // That wait to be copied there.
 };
 
 }  // namespace cairn::node

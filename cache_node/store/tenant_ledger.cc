@@ -86,6 +86,18 @@ void TenantLedger::RemoveDisk(TenantIndex tenant, uint64_t bytes) {
   total_.disk_bytes -= bytes;
 }
 
+void TenantLedger::AddDevice(TenantIndex tenant, uint64_t bytes) {
+  AccountOf(tenant).usage.device_bytes += bytes;
+  total_.device_bytes += bytes;
+}
+
+void TenantLedger::RemoveDevice(TenantIndex tenant, uint64_t bytes) {
+  Usage& usage = AccountOf(tenant).usage;
+  CAIRN_CHECK(usage.device_bytes >= bytes && total_.device_bytes >= bytes);
+  usage.device_bytes -= bytes;
+  total_.device_bytes -= bytes;
+}
+
 bool TenantLedger::HasDiskRoom(TenantIndex tenant, uint64_t bytes) const {
   const Account& account = AccountOf(tenant);
   return Fits(account.usage.disk_bytes, bytes, account.quota.disk_bytes_max);

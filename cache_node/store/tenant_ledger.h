@@ -29,6 +29,7 @@ class TenantLedger {
   struct Usage {
     uint64_t charged_bytes = 0;
     uint64_t disk_bytes = 0;
+    uint64_t device_bytes = 0;
     uint64_t leased_bytes = 0;
     uint64_t reserved_bytes = 0;
     uint64_t stays_bytes = 0;
@@ -80,6 +81,9 @@ class TenantLedger {
   // Payload that came to disk, or left it.
   void AddDisk(TenantIndex tenant, uint64_t bytes);
   void RemoveDisk(TenantIndex tenant, uint64_t bytes);
+  // Slots of a device that it took, or that are free again.
+  void AddDevice(TenantIndex tenant, uint64_t bytes);
+  void RemoveDevice(TenantIndex tenant, uint64_t bytes);
   bool HasDiskRoom(TenantIndex tenant, uint64_t bytes) const;
 
   // Whether the tenant may be charged `bytes` more.

@@ -12,13 +12,25 @@ DiskWorld::DiskWorld(DiskWorldOptions options) : options_(options), disk_(option
   Recover();
 }
 
+void DiskWorld::StartDevice() {
+  if (options_.device_bytes == 0) return;
+  auto emulated = std::make_unique<kernels::EmulatedDevice>(options_.device);
+  emulated_ = emulated.get();
+  absl::StatusOr<std::unique_ptr<DeviceTier>> tier =
+      DeviceTier::Open(std::move(emulated), options_.device_bytes);
+  CAIRN_CHECK_OK(tier.status());
+  device_ = *std::move(tier);
+}
+
 void DiskWorld::Start() {
+  StartDevice();
   store_ = std::make_unique<TestStore>(
       TestStoreOptions{.store = options_.store,
                        .pool_bytes = options_.pool_bytes,
                        .hasher = nullptr,
                        .policies = options_.policies ? options_.policies() : nullptr,
-                       .ledger = &ledger_});
+                       .ledger = &ledger_,
+                       .device = device_.get()});
   const SpillWriter::Options writing{
       .file_bytes_max = options_.file_bytes, .file_age_max = absl::Seconds(1), .writer = 1};
   writer_ = std::make_unique<SpillWriter>(writing, &disk_, &store());
@@ -27,6 +39,10 @@ void DiskWorld::Start() {
       FileReclaimer::Options{.headroom_bytes = options_.headroom_bytes, .writer = 1}, &disk_,
       &store());
   probe_ = std::make_unique<HealthProbe>(&disk_, &store());
+  if (device_ != nullptr) {
+    filler_ = std::make_unique<DeviceFiller>(device_.get(), &store());
+    device_loader_ = std::make_unique<DeviceLoader>(device_.get(), &store());
+  }
   CAIRN_CHECK_OK(DiskRecovery(&disk_, &store()).Open());
 }
 
@@ -38,6 +54,8 @@ void DiskWorld::RestartBeforeRecovery() {
   const Fingerprint fingerprint = t().fingerprint();
   const absl::Time wall = Wall();
   disk_.Kill();
+  filler_.reset();
+  device_loader_.reset();
   probe_.reset();
   reclaimer_.reset();
   loader_.reset();
@@ -75,6 +93,33 @@ void DiskWorld::Reclaim() {
 }
 
 void DiskWorld::StepHealth() { probe_->Step(Steady()); }
+
+void DiskWorld::Fill() {
+  while (StepFill()) {
+  }
+}
+
+void DiskWorld::LoadFromDevice() {
+  while (StepDeviceLoad()) {
+  }
+}
+
+TestPrompt DiskWorld::PutOnDevice(const std::string& tenant, uint32_t seed, size_t blocks,
+                                  const std::string& salt) {
+  TestPrompt prompt = t().Prompt(tenant, seed, blocks, salt);
+  CAIRN_CHECK(t().Put(prompt) == blocks);
+  Fill();
+  FillHost(1000 * seed);
+  CAIRN_CHECK(Count(prompt, BlockState::kDevice) == blocks);
+  return prompt;
+}
+
+void DiskWorld::DamageOnDevice(const std::string& tenant, const BlockKey& key) {
+  const BlockStore::DevicePinAnswer copy = store().PinOnDevice(tenant, t().fingerprint(), key);
+  CAIRN_CHECK(copy.pin);
+  auto* bytes = const_cast<std::byte*>(copy.pin.address());
+  bytes[copy.pin.map().block_bytes() / 2] ^= std::byte{1};
+}
 
 void DiskWorld::FillHost(uint32_t seed) {
   const size_t slots = options_.pool_bytes / kBlockBytes;

@@ -1,5 +1,5 @@
-// DiskWorld: a TestStore over a disk in memory, with all movers, which its tests step by hand. It
-// can be killed and started again over the same disk.
+// DiskWorld: a TestStore over a disk in memory, and an emulated device where asked for, with all
+// movers, which its tests step by hand. It can be killed and started again over the same disk.
 #pragma once
 
 #include <functional>
@@ -8,11 +8,14 @@
 #include <vector>
 
 #include "cache_node/spill/block_loader.h"
+#include "cache_node/spill/device_filler.h"
+#include "cache_node/spill/device_loader.h"
 #include "cache_node/spill/disk_recovery.h"
 #include "cache_node/spill/file_reclaimer.h"
 #include "cache_node/spill/health_probe.h"
 #include "cache_node/spill/spill_writer.h"
 #include "cache_node/spill/tier_ledger.h"
+#include "kernels/device/emulated_device.h"
 #include "tests/cache_node/store/test_store.h"
 #include "tests/testing/memory_disk_tier.h"
 
@@ -26,6 +29,8 @@ struct DiskWorldOptions {
   // About four blocks of 1 KiB, with what records take beside.
   uint64_t file_bytes = 5000;
   uint64_t headroom_bytes = 16384;
+  uint64_t device_bytes = 0;  // 0: no device.
+  kernels::EmulatedDevice::Options device = {};
   // LRU where not set.
   std::function<std::unique_ptr<EvictionPolicyFactory>()> policies = nullptr;
 };
@@ -56,6 +61,18 @@ class DiskWorld {
   bool StepReclaim();  // At most one file.
   bool StepLoad() { return loader_->Step(); }
   void StepHealth();
+  // Of the device.
+  kernels::EmulatedDevice& device() { return *emulated_; }
+  DeviceTier& device_tier() { return *device_; }
+  void Fill();
+  bool StepFill() { return filler_->Step(); }
+  void LoadFromDevice();
+  bool StepDeviceLoad() { return device_loader_->Step(); }
+  // Puts the prompt, copies it to the device, and fills the host with others: it is only there.
+  TestPrompt PutOnDevice(const std::string& tenant, uint32_t seed, size_t blocks,
+                         const std::string& salt = "");
+  // Flips a byte of the copy on the device.
+  void DamageOnDevice(const std::string& tenant, const BlockKey& key);
 
   // --- Verbs ---
   // Other prompts take all of the host's room.
@@ -74,17 +91,22 @@ class DiskWorld {
 
  private:
   void Start();
+  void StartDevice();
   absl::Time Steady() { return store_->clock.SteadyNow(); }
   absl::Time Wall() { return store_->clock.WallNow(); }
 
   const DiskWorldOptions options_;
   testing::MemoryDiskTier disk_;
   TierLedger ledger_{&disk_};
+  std::unique_ptr<DeviceTier> device_;
+  kernels::EmulatedDevice* emulated_ = nullptr;  // device_'s.
   std::unique_ptr<TestStore> store_;
   std::unique_ptr<SpillWriter> writer_;
   std::unique_ptr<BlockLoader> loader_;
   std::unique_ptr<FileReclaimer> reclaimer_;
   std::unique_ptr<HealthProbe> probe_;
+  std::unique_ptr<DeviceFiller> filler_;
+  std::unique_ptr<DeviceLoader> device_loader_;
 };
 
 }  // namespace cairn::node

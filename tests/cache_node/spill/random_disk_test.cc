@@ -1,8 +1,9 @@
 // Thousands of random calls under a seed, on a small store over a small disk that fails, fills,
-// damages records, loses files and is killed, against a model of what may be seen: nothing that was
-// not committed, nothing that was removed by anybody's will however often the process died since,
-// no other tenant's, no other bytes; and what was only on disk before a kill is there after it. The
-// store is audited after each call.
+// damages records, loses files and is killed, and in half of the runs beside a small device that
+// does its work in random order, damages blocks and fails, against a model of what may be seen:
+// nothing that was not committed, nothing that was removed by anybody's will however often the
+// process died since, no other tenant's, no other bytes; and what was only on disk before a kill is
+// there after it. The store is audited after each call.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -20,8 +21,16 @@ namespace {
 
 using testing::DiskCall;
 
-DiskWorldOptions Small() {
+DiskWorldOptions Small(uint64_t seed, bool with_device) {
   DiskWorldOptions options;
+  if (with_device) {
+    options.device_bytes = 16 * 4096;
+    options.device.order = kernels::EmulatedDevice::Order::kRandom;
+    options.device.seed = seed;
+    options.store.device.wanted_blocks_max = 32;
+    options.store.device.index_bytes_max = 24'000;
+    options.store.device.uploading_bytes_max = 8 * 1024;
+  }
   options.pool_bytes = 16 * 4096;
   options.disk_bytes = 120'000;
   options.headroom_bytes = 24'000;
@@ -35,13 +44,15 @@ DiskWorldOptions Small() {
 
 class RandomDisk {
  public:
-  explicit RandomDisk(uint64_t seed) : random_(seed), world_(Small()) {
+  RandomDisk(uint64_t seed, bool with_device)
+      : random_(seed), with_device_(with_device), world_(Small(seed, with_device)) {
     shapes_ = {TestStore::Shape(1024), TestStore::Shape(2048, "large")};
     for (const Namespace& shape : shapes_) fingerprints_.push_back(world_.t().Register(shape));
   }
 
   void Step() {
     world_.t().Use(fingerprints_[Below(2)]);
+    if (with_device_ && Below(2) == 0) return StepDevice();
     const uint64_t dice = Below(200);
     if (dice < 50) {
       Put();
@@ -77,6 +88,7 @@ class RandomDisk {
   uint64_t kills() const { return kills_; }
   uint64_t expected() const { return expected_; }
   const StoreCounters& totals() const { return totals_; }
+  void LetGo() { held_ = DevicePin(); }
 
   void AddCounters() {
     const StoreCounters& now = world_.counters();
@@ -87,12 +99,40 @@ class RandomDisk {
     totals_.reinserted_blocks += now.reinserted_blocks;
     totals_.reclaimed_blocks += now.reclaimed_blocks;
     totals_.segment_remakes += now.segment_remakes;
+    totals_.device_loaded_blocks += now.device_loaded_blocks;
+    totals_.device_loads_damaged += now.device_loads_damaged;
+    totals_.device_loads_failed += now.device_loads_failed;
+    totals_.device_evicted_blocks += now.device_evicted_blocks;
+    totals_.uploads_failed += now.uploads_failed;
   }
 
  private:
   using Block = std::tuple<Fingerprint, std::string, BlockKey>;
 
   uint64_t Below(uint64_t n) { return random_() % n; }
+
+  void StepDevice() {
+    const uint64_t dice = Below(100);
+    if (dice < 50) {
+      world_.StepFill();
+    } else if (dice < 85) {
+      world_.StepDeviceLoad();
+    } else if (dice < 93) {
+      const TestPrompt prompt = AnyPrompt();
+      const BlockKey& key = prompt.keys[Below(prompt.keys.size())];
+      if (PinOf(prompt.tenant(), key).pin) world_.DamageOnDevice(prompt.tenant(), key);
+    } else if (dice < 99) {
+      // Held over whatever comes next, of blocks that may be damaged.
+      const TestPrompt prompt = AnyPrompt();
+      held_ = PinOf(prompt.tenant(), prompt.keys[Below(prompt.keys.size())]).pin;
+    } else if (Below(8) == 0) {
+      world_.device().Fail("fell off the bus");
+      world_.StepFill();
+    }
+  }
+  BlockStore::DevicePinAnswer PinOf(const std::string& tenant, const BlockKey& key) {
+    return world_.store().PinOnDevice(tenant, world_.t().fingerprint(), key);
+  }
 
   TestPrompt AnyPrompt() {
     const char* const tenants[] = {"t", "u", "public"};
@@ -129,7 +169,7 @@ class RandomDisk {
     for (size_t i = 0; i < prompt.keys.size(); ++i) {
       const BlockState state = answer.prompts[0].blocks[i].state;
       const bool readable = state == BlockState::kHost || state == BlockState::kDisk ||
-                            state == BlockState::kNotLeased;
+                            state == BlockState::kDevice || state == BlockState::kNotLeased;
       if (readable) CAIRN_CHECK(visible_.contains(Named(prompt, prompt.keys[i])));
       CAIRN_CHECK(i >= answer.prompts[0].present || readable);
     }
@@ -152,7 +192,7 @@ class RandomDisk {
     const TestPrompt prompt = AnyPrompt();
     LookupAnswer answer = world_.LeaseAll(prompt, /*hold_pending=*/true);
     Check(prompt, answer);
-    while (Below(3) > 0 && world_.StepLoad()) {
+    while (Below(3) > 0 && (world_.StepLoad() || (with_device_ && world_.StepDeviceLoad()))) {
     }
     if (Below(4) == 0) return;
     answer = world_.LeaseAll(prompt, /*hold_pending=*/false, answer.lease);
@@ -234,6 +274,7 @@ class RandomDisk {
 
   void Kill() {
     AddCounters();
+    held_ = DevicePin();
     world_.disk().Heal();
     std::set<Block> before;
     for (const auto& [block, salt] : visible_) {
@@ -268,7 +309,9 @@ class RandomDisk {
   }
 
   std::mt19937_64 random_;
+  const bool with_device_;
   DiskWorld world_;
+  DevicePin held_;
   std::vector<Namespace> shapes_;
   std::vector<Fingerprint> fingerprints_;
   std::map<Block, std::string> visible_;  // With the salt of its scope.
@@ -279,11 +322,13 @@ class RandomDisk {
   StoreCounters totals_;
 };
 
-class RandomDiskTest : public ::testing::TestWithParam<uint64_t> {};
+class RandomDiskTest : public ::testing::TestWithParam<std::tuple<uint64_t, bool>> {};
 
 TEST_P(RandomDiskTest, NothingUnseemlyIsSeenAndNothingDurableIsLost) {
-  RandomDisk random(GetParam());
-  for (int i = 0; i < 40'000; ++i) {
+  const auto [seed, with_device] = GetParam();
+  RandomDisk random(seed, with_device);
+  const int calls = with_device ? 80'000 : 40'000;
+  for (int i = 0; i < calls; ++i) {
     random.Step();
     const absl::Status audit = random.world().Audit();
     ASSERT_TRUE(audit.ok()) << "after " << i << " calls: " << audit;
@@ -299,16 +344,29 @@ TEST_P(RandomDiskTest, NothingUnseemlyIsSeenAndNothingDurableIsLost) {
   EXPECT_GT(random.totals().reinserted_blocks, 10u);
   EXPECT_GT(random.totals().reclaimed_blocks, 100u);
   EXPECT_GT(random.totals().segment_remakes, 10u);
+  if (with_device) {
+    EXPECT_GT(random.totals().device_loaded_blocks, 100u);
+    EXPECT_GT(random.totals().device_loads_damaged, 0u);
+    EXPECT_GT(random.totals().device_loads_failed, 0u);
+    EXPECT_GT(random.totals().device_evicted_blocks, 30u);
+    EXPECT_GT(random.totals().uploads_failed, 0u);
+  }
+  random.LetGo();
   random.world().disk().Heal();
   random.world().t().AdvancePastEverything();
   random.world().StepHealth();
   random.world().Spill();
+  if (with_device) random.world().LoadFromDevice();
   random.world().Load();
   const absl::Status quiet = random.world().t().Quiet();
   EXPECT_TRUE(quiet.ok()) << quiet;
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomDiskTest, ::testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomDiskTest,
+                         ::testing::Combine(::testing::Values(1, 2, 3, 4),
+                                            ::testing::Values(false)));
+INSTANTIATE_TEST_SUITE_P(SeedsBesideADevice, RandomDiskTest,
+                         ::testing::Combine(::testing::Values(1, 2, 3), ::testing::Values(true)));
 
 }  // namespace
 }  // namespace cairn::node

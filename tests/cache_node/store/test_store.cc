@@ -32,17 +32,20 @@ TestStore::TestStore(TestStoreOptions options)
     : time(&clock, 2 * kTick),
       random(7),
       hasher_(options.hasher != nullptr ? options.hasher : &sha_) {
-  auto memory = HostMemory::Create(options.pool_bytes);
+  auto memory = HostMemory::Create(options.pool_bytes, options.device);
   CAIRN_CHECK_OK(memory.status());
   BlockStore::Signals signals;
   signals.settled = [this] { ++settled_signals; };
   signals.feed = [this](std::vector<WatcherId>) { ++feed_signals; };
   signals.spills = [this] { ++spill_signals; };
   signals.loads = [this] { ++load_signals; };
+  signals.uploads = [this] { ++upload_signals; };
+  signals.device_loads = [this] { ++device_load_signals; };
   if (options.policies == nullptr) options.policies = std::make_unique<LruPolicyFactory>();
   store =
       std::make_unique<BlockStore>(options.store, &time, &random, &counters, *std::move(memory),
-                                   std::move(options.policies), std::move(signals), options.ledger);
+                                   std::move(options.policies), std::move(signals), options.ledger,
+                                   options.device == nullptr ? nullptr : &options.device->memory());
 }
 
 Namespace TestStore::Shape(uint64_t block_bytes, const std::string& model) {

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "cache_node/store/block_store.h"
 #include "cache_node/store/policies/lru_policy.h"
+#include "cache_node/tiers/device/device_tier.h"
 #include "common/identity/block_hasher.h"
 #include "common/identity/key_chain.h"
 #include "common/identity/scope.h"
@@ -41,6 +42,7 @@ struct TestStoreOptions {
   const BlockHasher* hasher = nullptr;
   std::unique_ptr<EvictionPolicyFactory> policies = nullptr;
   DurableLedger* ledger = nullptr;  // Of a disk tier.
+  DeviceTier* device = nullptr;     // Outlives the store.
 };
 
 class TestStore {
@@ -123,6 +125,8 @@ class TestStore {
   std::atomic<uint64_t> feed_signals{0};
   std::atomic<uint64_t> spill_signals{0};
   std::atomic<uint64_t> load_signals{0};
+  std::atomic<uint64_t> upload_signals{0};
+  std::atomic<uint64_t> device_load_signals{0};
   std::unique_ptr<BlockStore> store;
 
  private:
