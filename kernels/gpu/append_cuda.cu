@@ -1,0 +1,1 @@
+#include "kernels/gpu/append_launch.h"

@@ -1,0 +1,1 @@
+#include "kernels/gpu/block_copy_launch.h"

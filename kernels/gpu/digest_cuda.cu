@@ -1,0 +1,1 @@
+#include "kernels/gpu/digest_launch.h"

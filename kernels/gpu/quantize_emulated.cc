@@ -1,0 +1,1 @@
+#include "kernels/gpu/quantize_launch.h"
