@@ -1,10 +1,11 @@
 // Attention of decode queries on the device: arguments, and the plan that the host makes for them.
 //
-// What is computed is attention.h's, with its pages, queries and results in the device's memory.
-// The host cuts a batch into items (attention_plan_format.h) by pure functions; the plan goes into a buffer
-// of the device and is read there, so that a captured launch can be replayed after another plan was
-// copied to the same place. Chunks lie at multiples that depend on a sequence's own length alone: a
-// result's bits depend on its sequence and the device, not on the rest of the batch.
+// What is computed is attention/attention.h's, with pages, queries and results in the device's
+// memory. The host cuts a batch into items (attention_plan_format.h) by pure functions; the plan
+// goes into a buffer of the device and is read there, so that a captured launch can be replayed
+// after another plan was copied to the same place. Chunks lie at multiples that depend on a
+// sequence's own length alone: a result's bits depend on its sequence and the device, not on the
+// rest of the batch.
 #pragma once
 
 #include <cstddef>
