@@ -203,6 +203,34 @@ absl::StatusOr<std::vector<v1::PinOutcome>> CacheNodeClient::PinBlocks(
   return outcomes;
 }
 
+absl::StatusOr<PullAnswer> CacheNodeClient::PullBlocks(const Fingerprint& fingerprint,
+                                                       const std::string& source,
+                                                       absl::Span<const BlockKey> keys,
+                                                       absl::Duration wait) {
+  v1::PullBlocksRequest request;
+  request.set_fingerprint(std::string(fingerprint.view()));
+  request.set_source(source);
+  request.set_keys(KeysToProto(keys));
+  request.set_wait_ms(MillisecondsOf(wait, kWaitMsMax));
+  v1::PullBlocksResponse response;
+  const absl::Duration timeout = absl::Milliseconds(request.wait_ms()) + link_.ControlTimeout({});
+  const absl::Status status =
+      link_.Call(&Stub::PullBlocks, request, timeout, {.idempotent = true}, &response);
+  if (!status.ok()) return status;
+  if (static_cast<size_t>(response.outcomes_size()) != keys.size()) {
+    return absl::InternalError(absl::StrCat("the node answered ", response.outcomes_size(),
+                                            " outcomes for ", keys.size(), " keys"));
+  }
+  PullAnswer answer;
+  for (const int outcome : response.outcomes()) {
+    answer.outcomes.push_back(static_cast<v1::PullOutcome>(outcome));
+  }
+  answer.pulled_bytes = response.pulled_bytes();
+  answer.complete = response.complete();
+  answer.detail = response.detail();
+  return answer;
+}
+
 std::unique_ptr<BlockWatcher> CacheNodeClient::WatchBlocks() {
   return std::make_unique<BlockWatcher>(link_.feed(), link_.options().metadata);
 }

@@ -33,6 +33,7 @@
 #include "client/cpp/namespace_handle.h"
 #include "client/cpp/node_link.h"
 #include "client/cpp/prompt.h"
+#include "client/cpp/pull_answer.h"
 #include "client/cpp/put_types.h"
 #include "client/cpp/read_lease.h"
 #include "client/cpp/write_session.h"
@@ -111,6 +112,12 @@ class CacheNodeClient {
   absl::StatusOr<std::vector<v1::PinOutcome>> PinBlocks(const Fingerprint& fingerprint,
                                                         absl::Span<const BlockKey> keys,
                                                         absl::Duration pin_for);
+
+  // Has this node copy consecutive blocks of one region from its peer with the id `source`, and
+  // waits for it at most kWaitMsMax. What was begun goes on without its caller; the same call says
+  // how far it is. At most kKeysPerPullMax keys; the block before the first is there, or none is.
+  absl::StatusOr<PullAnswer> PullBlocks(const Fingerprint& fingerprint, const std::string& source,
+                                        absl::Span<const BlockKey> keys, absl::Duration wait);
 
   std::unique_ptr<BlockWatcher> WatchBlocks();
   absl::StatusOr<v1::DescribeResponse> Describe(bool with_shards = false);

@@ -40,6 +40,7 @@ Command ClearCommand();
 Command RetireCommand();
 Command PurgeCommand();
 Command PinCommand();
+Command PullCommand();
 Command KeysCommand();
 Command RouteCommand();
 Command ReplayCommand();

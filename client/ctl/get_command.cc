@@ -135,7 +135,8 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
                                 {"blocks_usable", progress.usable},
                                 {"bytes_verified", progress.bytes},
                                 {"digests_verified", progress.segments},
-                                {"digests_wrong", progress.mismatches}},
+                                {"digests_wrong", progress.mismatches},
+                                {"bytes_out_of_node_memory", node->local_stats().bytes_copied}},
                                streams.out);
   if (printed.ok() && progress.mismatches > 0) {
     return absl::DataLossError("the node sent bytes that do not match their digests");

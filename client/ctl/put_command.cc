@@ -49,12 +49,14 @@ class PayloadSource {
   std::vector<uint8_t> bytes_;
 };
 
-absl::Status Report(const CommandLine& line, const PutResult& put, const Streams& streams) {
+absl::Status Report(const CommandLine& line, const PutResult& put, const LocalStats& local,
+                    const Streams& streams) {
   nlohmann::ordered_json result = {{"blocks_total", put.blocks_total},
                                    {"blocks_written", put.blocks_written},
                                    {"blocks_already_present", put.blocks_already_present},
                                    {"blocks_in_progress", put.blocks_in_progress},
                                    {"bytes_written", put.bytes_written},
+                                   {"bytes_through_node_memory", local.bytes_staged},
                                    {"complete", put.complete()}};
   if (line.Given("pin-for")) result["blocks_pinned"] = put.blocks_pinned;
   if (put.stopped_by) result["stopped_by"] = v1::ReserveOutcome_Name(*put.stopped_by);
@@ -111,7 +113,7 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
       *handle, *prompt, [&](size_t block, const SegmentId& id) { return source.Bytes(block, id); },
       {.keep = *keep, .wait_when_exhausted = line.Given("wait")});
   if (!put.ok()) return put.status();
-  return Report(line, *put, streams);
+  return Report(line, *put, node->local_stats(), streams);
 }
 
 }  // namespace

@@ -333,6 +333,30 @@ grpc::Status FakeNode::Describe(grpc::ServerContext* context, const v1::Describe
   return End("Describe");
 }
 
+void FakeNode::SayPulls(std::vector<v1::PullOutcome> outcomes, std::string detail) {
+  absl::MutexLock lock(&mutex_);
+  pull_outcomes_ = std::move(outcomes);
+  pull_detail_ = std::move(detail);
+}
+
+std::vector<v1::PullBlocksRequest> FakeNode::pulls() const {
+  absl::MutexLock lock(&mutex_);
+  return pulls_;
+}
+
+grpc::Status FakeNode::PullBlocks(grpc::ServerContext*, const v1::PullBlocksRequest* request,
+                                  v1::PullBlocksResponse* response) {
+  absl::MutexLock lock(&mutex_);
+  pulls_.push_back(*request);
+  CAIRN_CHECK(!pull_outcomes_.empty());
+  const v1::PullOutcome outcome = pull_outcomes_.front();
+  if (pull_outcomes_.size() > 1) pull_outcomes_.erase(pull_outcomes_.begin());
+  for (size_t i = 0; i * kKeyBytes < request->keys().size(); ++i) response->add_outcomes(outcome);
+  response->set_complete(outcome != v1::PULL_OUTCOME_IN_PROGRESS);
+  response->set_detail(pull_detail_);
+  return grpc::Status::OK;
+}
+
 void FakeNode::OfferLocal(v1::OpenLocalResponse opened) {
   absl::MutexLock lock(&mutex_);
   opened_ = std::move(opened);

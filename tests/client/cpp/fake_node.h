@@ -67,6 +67,9 @@ class FakeNode final : public v1::CacheNode::Service {
   std::vector<v1::SegmentRef> mismatches() const;
   size_t blocks_present() const;
   size_t frames_written() const;
+  // What it says of blocks that it is to pull, the last again and again; each of its keys the same.
+  void SayPulls(std::vector<v1::PullOutcome> outcomes, std::string detail = "");
+  std::vector<v1::PullBlocksRequest> pulls() const;
   // Where it says that its local socket is; without, it has none.
   void OfferLocal(v1::OpenLocalResponse opened);
   // Waits until a call of this method has come.
@@ -122,6 +125,8 @@ class FakeNode final : public v1::CacheNode::Service {
       grpc::ServerReaderWriter<v1::WatchBlocksResponse, v1::WatchBlocksRequest>*) override;
   grpc::Status Describe(grpc::ServerContext*, const v1::DescribeRequest*,
                         v1::DescribeResponse*) override;
+  grpc::Status PullBlocks(grpc::ServerContext*, const v1::PullBlocksRequest*,
+                          v1::PullBlocksResponse*) override;
   grpc::Status OpenLocal(grpc::ServerContext*, const v1::OpenLocalRequest*,
                          v1::OpenLocalResponse*) override;
 
@@ -155,6 +160,9 @@ class FakeNode final : public v1::CacheNode::Service {
   std::vector<v1::SegmentRef> mismatches_ ABSL_GUARDED_BY(mutex_);
   size_t frames_written_ ABSL_GUARDED_BY(mutex_) = 0;
   v1::OpenLocalResponse opened_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::PullOutcome> pull_outcomes_ ABSL_GUARDED_BY(mutex_);
+  std::string pull_detail_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::PullBlocksRequest> pulls_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace cairn::testing

@@ -318,6 +318,23 @@ TEST_F(CairnctlNodeTest, PinPinsAndReleasesWhatIsThere) {
   EXPECT_EQ(RunOn({"pin", "--release", "--for=1s"}).code, 2);
 }
 
+TEST_F(CairnctlNodeTest, PullAsksUntilNothingIsOnItsWayAndSaysWhyNot) {
+  EXPECT_EQ(RunOn({"pull"}).code, 2) << "from whom?";
+  node_.SayPulls({v1::PULL_OUTCOME_IN_PROGRESS, v1::PULL_OUTCOME_PULLED});
+  const Ran pulled = RunOn({"pull", "--from=n1"});
+  EXPECT_EQ(pulled.code, 0) << pulled.err;
+  EXPECT_EQ(pulled.json()["PULL_OUTCOME_PULLED"], 4);
+  EXPECT_THAT(node_.pulls(), SizeIs(2));
+  EXPECT_EQ(node_.pulls()[0].source(), "n1");
+  node_.SayPulls({v1::PULL_OUTCOME_SOURCE_FAILED}, "nobody listens there");
+  const Ran failed = RunOn({"pull", "--from=n1"});
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_EQ(failed.json()["PULL_OUTCOME_SOURCE_FAILED"], 4);
+  EXPECT_THAT(failed.err, HasSubstr("0 of 4 blocks are there; n1: nobody listens there"));
+  node_.SayPulls({v1::PULL_OUTCOME_IN_PROGRESS});
+  EXPECT_THAT(RunOn({"pull", "--from=n1", "--wait-ms=0"}).err, HasSubstr("ask again"));
+}
+
 // Clear and retire over several nodes.
 class CairnctlFleetTest : public CairnctlNodeTest {
  protected:
