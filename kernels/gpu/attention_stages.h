@@ -92,13 +92,13 @@ struct KvStages {
                                   uint32_t token, uint64_t segment, uint32_t to) const {
     const uint32_t seen = SeenTokens(work.any, token);
     const uint64_t row = uint64_t{work.kv_head} * params.page_tokens + token % params.page_tokens;
-    const auto row_of_key = [&](uint32_t r) {
-      return segment + params.key_offset + (row + r) * params.key_row_bytes;
-    };
+    const uint64_t keys = segment + params.key_offset + row * params.key_row_bytes;
+    const auto row_of_key = [&](uint32_t r) { return keys + uint64_t{r} * params.key_row_bytes; };
     CopyRows<kKeyDim, kKeyPitch>(params.key_row_bytes, seen, to, row_of_key);
     if constexpr (!kIsLatent) {
+      const uint64_t values = segment + params.value_offset + row * params.value_row_bytes;
       const auto row_of_value = [&](uint32_t r) {
-        return segment + params.value_offset + (row + r) * params.value_row_bytes;
+        return values + uint64_t{r} * params.value_row_bytes;
       };
       CopyRows<kValueDim, kValuePitch>(params.value_row_bytes, seen, to + kValueTile, row_of_value);
     }
