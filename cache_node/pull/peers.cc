@@ -24,7 +24,7 @@ absl::StatusOr<std::shared_ptr<PullSource>> Peers::Find(absl::string_view node_i
   gone = TakeUnlisted(*list);
   if (address == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "source: \"", Shown(node_id), "\" is no peer of this node; list it in ", file_->path()));
+        "source: ", Shown(node_id), " is no peer of this node; list it in ", file_->path()));
   }
   if (stopped_) return absl::UnavailableError("the node stops; use another one");
   Peer& peer = peers_[std::string(node_id)];

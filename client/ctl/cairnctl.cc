@@ -120,7 +120,9 @@ int Fail(absl::string_view what, const CommandLine& line, const absl::Status& st
   *err << what << ": " << TextOf(status) << "\n";
   // A router says itself what a request asked in vain; registering is a node's.
   const bool router_only = line.Knows("router") && !line.Knows("node");
-  if (LeavesNobody(status) || (router_only && absl::IsFailedPrecondition(status))) {
+  // A node says itself what to do about whom it is to pull from.
+  const bool of_peer = absl::StartsWith(status.message(), "source: ");
+  if (LeavesNobody(status) || of_peer || (router_only && absl::IsFailedPrecondition(status))) {
     return kExitFailure;
   }
   const bool asks_router = router_only || (line.Knows("router") && !line.Given("node"));

@@ -346,6 +346,7 @@ std::vector<v1::PullBlocksRequest> FakeNode::pulls() const {
 
 grpc::Status FakeNode::PullBlocks(grpc::ServerContext*, const v1::PullBlocksRequest* request,
                                   v1::PullBlocksResponse* response) {
+  if (grpc::Status status = Begin("PullBlocks"); !status.ok()) return status;
   absl::MutexLock lock(&mutex_);
   pulls_.push_back(*request);
   CAIRN_CHECK(!pull_outcomes_.empty());

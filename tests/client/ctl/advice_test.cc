@@ -90,6 +90,10 @@ TEST_F(AdviceNodeTest, RefusalsComeWithTheirStatusAndAdvice) {
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(ran.err, HasSubstr("FAILED_PRECONDITION: namespace unknown"));
   EXPECT_THAT(ran.err, HasSubstr("cairnctl register"));
+  node_.FailNext("PullBlocks", absl::FailedPreconditionError("source: 'n9' is no peer of this"));
+  const Ran pull = RunOn({"pull", "--from=n9"});
+  EXPECT_EQ(pull.code, 1);
+  EXPECT_THAT(pull.err, Not(HasSubstr("cairnctl register"))) << "that would not help";
 }
 
 TEST_F(AdviceNodeTest, WhatIsNoNodeIsSaidToBeNone) {
