@@ -1,6 +1,7 @@
 #include "client/cpp/async/load_by_layers.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "common/base/check.h"
@@ -8,12 +9,24 @@
 
 namespace cairn {
 
+namespace {
+
+// Of a share that was joined, whose time to live is not known here.
+constexpr absl::Duration kRenewAfter = absl::Seconds(5);
+
+absl::Duration RenewAfter(const std::optional<ReadLease>& lease) {
+  return lease.has_value() && lease->ttl() > absl::ZeroDuration() ? lease->ttl() / 3 : kRenewAfter;
+}
+
+}  // namespace
+
 LoadByLayers::LoadByLayers(CacheNodeClient* client, const Clock* clock, LoadTransfer asked)
     : client_(client),
       clock_(clock),
       asked_(std::move(asked)),
       deadline_(asked_.timeout == absl::ZeroDuration() ? absl::InfiniteFuture()
-                                                       : clock->SteadyNow() + asked_.timeout) {
+                                                       : clock->SteadyNow() + asked_.timeout),
+      renew_at_(clock->SteadyNow() + RenewAfter(asked_.lease)) {
   CAIRN_CHECK(!asked_.steps.empty());
   CAIRN_CHECK(!asked_.lease.has_value() || asked_.lease->prompt_count() == 1);
   result_.usable_prefix = asked_.keys.size();
@@ -23,7 +36,10 @@ LoadByLayers::LoadByLayers(CacheNodeClient* client, const Clock* clock, LoadTran
 Transfer::Next LoadByLayers::Step(uint32_t /*steps_ready*/) {
   CAIRN_CHECK(steps_done_ < asked_.steps.size());
   GetOptions options;
-  if (asked_.lease.has_value()) options.lease = asked_.lease->id();
+  if (asked_.lease.has_value()) {
+    RenewShare();
+    options.lease = asked_.lease->id();
+  }
   const LayerStep& step = asked_.steps[steps_done_];
   options.parts = step.parts;
   if (deadline_ != absl::InfiniteFuture()) {
@@ -64,6 +80,12 @@ void LoadByLayers::Remember(const GetResult& got, size_t first) {
     result_.mismatches.push_back(mismatch);
     result_.mismatches.back().block += first;
   }
+}
+
+void LoadByLayers::RenewShare() {
+  if (clock_->SteadyNow() < renew_at_) return;
+  asked_.lease->Renew(absl::ZeroDuration()).status().IgnoreError();
+  renew_at_ = clock_->SteadyNow() + RenewAfter(asked_.lease);
 }
 
 void LoadByLayers::GiveUp(absl::Status why) {

@@ -25,6 +25,9 @@ class LoadByLayers final : public Transfer {
  private:
   // `first`: index of the first block that was asked for.
   void Remember(const GetResult& got, size_t first);
+  // A load may take longer than its share lives, and owns it: renews it once a third of its time is
+  // over. A share that is over says so in the next Get.
+  void RenewShare();
   // The rest can be of no use to anybody.
   void GiveUp(absl::Status why);
   void EndShare();
@@ -33,6 +36,7 @@ class LoadByLayers final : public Transfer {
   const Clock* const clock_;
   LoadTransfer asked_;
   const absl::Time deadline_;
+  absl::Time renew_at_;
   uint32_t steps_done_ = 0;
   // Of what was loaded with a window, the usable prefix may become no shorter than this.
   size_t usable_least_ = 0;
