@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/gpu/attention_choice.h"
 #include "kernels/gpu/attention_launch.h"
 
 namespace cairn::kernels {
@@ -53,8 +54,7 @@ DeviceBytes::DeviceBytes(MemoryRegistry* registry, uint64_t bytes)
 
 EmulatedAttention::EmulatedAttention(const GpuAttentionSizes& sizes, const EmulatedRun& run)
     : sizes_(sizes),
-      blocks_(run.blocks != 0 ? run.blocks
-                              : static_cast<uint32_t>(std::max<uint64_t>(sizes.items, 1))),
+      run_(run),
       plan_(&registry_, sizes.plan_bytes),
       counters_(&registry_, sizes.counter_bytes),
       partials_(&registry_, sizes.partial_bytes),
@@ -69,11 +69,18 @@ Problem EmulatedAttention::Run(AttentionCase& a_case) {
   attention.plan = plan_.data();
   attention.counters = reinterpret_cast<uint32_t*>(counters_.data());
   attention.partials = reinterpret_cast<float*>(partials_.data());
-  attention.blocks = blocks_;
+  attention.blocks = run_.blocks;
+  if (run_.blocks == 0) {
+    attention.blocks = static_cast<uint32_t>(std::max<uint64_t>(sizes_.items, 1));
+  }
   const CaseMemory memory(a_case, &registry_);
   simt::LaunchTarget target;
   target.executor = &executor_;
-  problem = LaunchAttention(attention, target);
+  if (run_.shared_bytes_max == 0) {
+    problem = LaunchAttention(attention, target);
+  } else {
+    problem = LaunchChosen(attention, {run_.shared_bytes_max, false}, target);
+  }
   EXPECT_TRUE(std::all_of(counters_.data(), counters_.data() + sizes_.counter_bytes,
                           [](std::byte byte) { return byte == std::byte{0}; }));
   return problem;

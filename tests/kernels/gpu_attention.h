@@ -16,7 +16,8 @@ namespace cairn::kernels {
 struct EmulatedRun {
   simt::emulated::LaneOrder order = simt::emulated::LaneOrder::kForward;
   uint64_t seed = 1;
-  uint32_t blocks = 0;  // 0: one an item.
+  uint32_t blocks = 0;            // 0: one an item.
+  uint32_t shared_bytes_max = 0;  // Of a block of the device; 0: an H200's.
 };
 
 // Memory of the device, filled with ones: NaN, and counts far off.
@@ -45,7 +46,7 @@ class EmulatedAttention {
 
  private:
   const GpuAttentionSizes sizes_;
-  const uint32_t blocks_;
+  const EmulatedRun run_;
   simt::emulated::MemoryRegistry registry_;
   DeviceBytes plan_;
   DeviceBytes counters_;

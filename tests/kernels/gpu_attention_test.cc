@@ -55,8 +55,8 @@ TEST(GpuAttentionTest, NoOrderOfLanesChangesABit) {
                  << " heads " << options.query_heads);
     AttentionCase a_case(options);
     const AttentionResult forward = a_case.Run(EmulatedGpuPath());
-    ExpectIdentical(a_case.Run(EmulatedGpuPath({LaneOrder::kReverse, 1, 0})), forward);
-    ExpectIdentical(a_case.Run(EmulatedGpuPath({LaneOrder::kRandom, 7, 0})), forward);
+    ExpectIdentical(a_case.Run(EmulatedGpuPath({LaneOrder::kReverse})), forward);
+    ExpectIdentical(a_case.Run(EmulatedGpuPath({LaneOrder::kRandom, 7})), forward);
   }
 }
 
@@ -68,6 +68,38 @@ TEST(GpuAttentionTest, NoNumberOfBlocksChangesABit) {
   for (uint32_t blocks : {1, 2, 5, 40}) {
     ExpectIdentical(a_case.Run(EmulatedGpuPath({LaneOrder::kForward, 1, blocks})), one_an_item);
   }
+}
+
+// 163 KiB are those of compute capability 8.0: two units; then one.
+TEST(GpuAttentionTest, ABlockWithLessSharedMemoryTakesFewerUnitsAtOnce) {
+  for (uint32_t kibibytes : {163, 104}) {
+    for (uint32_t heads : {4, 20}) {
+      SCOPED_TRACE(testing::Message() << kibibytes << " KiB, heads " << heads);
+      CaseOptions options = OptionsOf(KvDtype::kBfloat16, 16, 576, heads);
+      options.shape.kv_heads = 1;
+      options.shape.value_dim = 0;
+      options.latent_value_dim = 512;
+      options.sequences = {OneQuery(200)};
+      AttentionCase a_case(options);
+      const AttentionPath path = EmulatedGpuPath({LaneOrder::kForward, 1, 0, kibibytes << 10});
+      ExpectClose(a_case.Run(path), a_case.Reference(), path.tolerance(options.shape));
+    }
+  }
+}
+
+TEST(GpuAttentionTest, WhatADeviceDoesNotOfferIsAProblem) {
+  LaunchReport report;
+  CaseOptions options = OptionsOf(KvDtype::kBfloat16, 16, 256, 1);
+  options.sequences = {OneQuery(40)};
+  AttentionCase large_heads(options);
+  (void)large_heads.Run(EmulatedGpuPath());  // Sets pointers.
+  EXPECT_THAT(RunEmulated(large_heads, {LaneOrder::kForward, 1, 0, 163 << 10}, &report),
+              HasSubstr("heads of 256 and 256 are compiled for compute capability 9.0 only"));
+  options.shape = ShapeOf(KvDtype::kFloat32, 2, 16, 1024);
+  AttentionCase plain(options);
+  (void)plain.Run(EmulatedGpuPath());
+  EXPECT_THAT(RunEmulated(plain, {LaneOrder::kForward, 1, 0, 163 << 10}, &report),
+              HasSubstr("bytes of shared memory a block, the device has 166912"));
 }
 
 // A captured launch has the blocks, buffers and parameters of its largest batch.
