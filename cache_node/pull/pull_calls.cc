@@ -107,7 +107,9 @@ absl::Status PullCalls::Take(Job* job) {
   std::vector<BlockKey> missing;
   for (size_t i = 0; i < job->keys.size(); ++i) {
     const BlockState state = here.blocks[i].state;
-    if (state != BlockState::kHost && state != BlockState::kDisk) missing.push_back(job->keys[i]);
+    const bool here_already =
+        state == BlockState::kHost || state == BlockState::kDisk || state == BlockState::kDevice;
+    if (!here_already) missing.push_back(job->keys[i]);
   }
   job->flights.assign(job->keys.size(), nullptr);
   job->own.assign(job->keys.size(), false);
@@ -178,17 +180,22 @@ void PullCalls::Run(const Job& job) {
 
 bool PullCalls::TryAnswer(const Pending& pending, bool last,
                           v1::PullBlocksResponse* response) const {
+  const auto is_over = [this](const PullBoard::FlightRef& flight) {
+    return flight == nullptr || parts_.board->OutcomeOf(flight).has_value();
+  };
+  const std::vector<PullBoard::FlightRef>& flights = pending.flights_;
+  while (pending.over_ < flights.size() && is_over(flights[pending.over_])) ++pending.over_;
+  if (pending.over_ < flights.size() && !last) return false;
   std::vector<PullOutcome> outcomes;
   std::shared_ptr<const std::string> why;
   bool complete = true;
-  for (const PullBoard::FlightRef& flight : pending.flights_) {
+  for (const PullBoard::FlightRef& flight : flights) {
     const std::optional<PullOutcome> outcome =
         flight == nullptr ? PullOutcome::kPresent : parts_.board->OutcomeOf(flight);
     complete = complete && outcome.has_value();
     outcomes.push_back(outcome.value_or(PullOutcome::kInProgress));
     if (why == nullptr && flight != nullptr) why = parts_.board->WhyOf(flight);
   }
-  if (!complete && !last) return false;
   for (const PullOutcome outcome : outcomes) {
     response->add_outcomes(static_cast<v1::PullOutcome>(outcome));
   }

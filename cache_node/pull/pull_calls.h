@@ -53,13 +53,15 @@ class PullCalls {
     absl::Duration wait_;
     uint64_t block_bytes_ = 0;
     std::vector<PullBoard::FlightRef> flights_;  // One a key; null: it was here.
+    // Leading ones that are over, and stay so: looked at once, however often the call is tried.
+    mutable size_t over_ = 0;
   };
 
   // INVALID_ARGUMENT, PERMISSION_DENIED; FAILED_PRECONDITION for a namespace that is not known here
   // or a peer that is none; RESOURCE_EXHAUSTED over a bound.
   absl::StatusOr<Pending> Begin(const Caller& caller, const v1::PullBlocksRequest& request)
       ABSL_LOCKS_EXCLUDED(order_mutex_);
-  // False: not `last`, and some outcome is not known yet.
+  // False: not `last`, and some outcome is not known yet. One thread at a time for one call.
   bool TryAnswer(const Pending& pending, bool last, v1::PullBlocksResponse* response) const;
 
   // What a peer asks.
