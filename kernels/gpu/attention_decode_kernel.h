@@ -102,8 +102,8 @@ struct DecodeKernel {
       const uint32_t free_stage = stage == 0 ? kStages - 1 : stage - 1;
       stages.Bring(params, work, load + kStages - 1, free_stage);
       CAIRN_SIMT_NO_UNROLL
-      for (uint32_t unit = simt::Warp() / work.row_warps; unit < params.stage_units;
-           unit += kBlockWarps / work.row_warps) {
+      for (uint32_t unit = work.TeamOf(simt::Warp()); unit < params.stage_units;
+           unit += work.Teams()) {
         const uint32_t i = load * params.stage_units + unit;
         if (i >= work.units.units) break;
         AddUnit(params, work, stages.UnitAt(params, stage, unit), work.units.At(i) * kUnitTokens,
@@ -164,7 +164,7 @@ struct DecodeKernel {
   CAIRN_SIMT_DEVICE static void AddUnit(const Params& params, const AttentionWork& work,
                                         uint32_t unit, uint32_t token, State* state) {
     const uint32_t lane = simt::Lane();
-    const uint32_t block = simt::Warp() % work.row_warps;
+    const uint32_t block = work.RowBlockOf(simt::Warp());
     float logits[4] = {0, 0, 0, 0};
     uint32_t queries = kQueries + block * kWarpRows * Tile::kQueryPitch;
     CAIRN_SIMT_NO_UNROLL
@@ -253,7 +253,7 @@ struct DecodeKernel {
   // One warp: a row out of the states of the warps that shared its tokens.
   CAIRN_SIMT_DEVICE static void FinishRow(const Params& params, const AttentionWork& work,
                                           uint32_t memory, uint32_t row) {
-    const uint32_t teams = kBlockWarps / work.row_warps;
+    const uint32_t teams = work.Teams();
     uint32_t at[kBlockWarps];  // Row of each team's state.
     float most = -simt::Infinity();
     CAIRN_SIMT_UNROLL

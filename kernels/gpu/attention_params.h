@@ -70,8 +70,14 @@ struct AttentionWork {
   uint32_t counter = 0;
   uint32_t first_row = 0;
   uint32_t rows = 0;
-  uint32_t row_warps = 1;
+  uint32_t row_warps = 1;  // A power of two.
   ItemUnits units;
+
+  // Warps that share rows differ in their block of rows, the others are teams that share tokens.
+  CAIRN_SIMT_DEVICE uint32_t RowShift() const { return row_warps >> 1; }  // Of 1, 2, 4.
+  CAIRN_SIMT_DEVICE uint32_t Teams() const { return kBlockWarps >> RowShift(); }
+  CAIRN_SIMT_DEVICE uint32_t TeamOf(uint32_t warp) const { return warp >> RowShift(); }
+  CAIRN_SIMT_DEVICE uint32_t RowBlockOf(uint32_t warp) const { return warp & (row_warps - 1); }
 };
 
 CAIRN_SIMT_DEVICE GpuSeen LoadSeen(const GpuSeen* from) {

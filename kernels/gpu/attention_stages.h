@@ -22,6 +22,12 @@ CAIRN_SIMT_DEVICE uint32_t SeenTokens(const GpuSeen& seen, uint32_t first_token)
   return bits;
 }
 
+// Where a unit within one page lies.
+struct UnitPlace {
+  uint64_t segment;
+  uint32_t slot;  // Of its first token.
+};
+
 template <class Tile, uint32_t kKeyDim, uint32_t kValueDim, bool kIsLatent>
 struct KvStages {
   static constexpr uint32_t kKeyPitch = Tile::PitchOf(kKeyDim);
@@ -31,9 +37,10 @@ struct KvStages {
   static constexpr uint32_t kValueScales = kKeyScales + kScaleBytes;
   static constexpr uint32_t kUnitBytes = (kValueScales + kScaleBytes + 127) / 128 * 128;
 
-  uint32_t memory;    // Offset of the stages.
-  uint64_t page_now;  // Lane n: address of the segment of this warp's unit n of a batch of 32.
-  uint64_t page_next;
+  uint32_t memory;  // Offset of the stages.
+  // Of this warp's unit n of a batch of 32, in lane n.
+  UnitPlace now;
+  UnitPlace next;
   simt::CachePolicy policy;
 
   CAIRN_SIMT_DEVICE static uint32_t StageBytes(const AttentionParams& params) {
@@ -49,8 +56,8 @@ struct KvStages {
                                uint32_t offset) {
     memory = offset;
     policy = simt::EvictFirst();
-    page_now = 0;
-    page_next = LoadPage(params, work, simt::Lane());
+    now = {0, 0};
+    next = FindUnit(params, work, simt::Lane());
   }
 
   // Asks for this warp's unit of stage-load `load`, into `stage`; past the end for nothing. Calls
@@ -58,15 +65,16 @@ struct KvStages {
   CAIRN_SIMT_DEVICE void Bring(const AttentionParams& params, const AttentionWork& work,
                                uint32_t load, uint32_t stage) {
     if (load % simt::kWarpLanes == 0) {
-      page_now = page_next;
-      page_next = LoadPage(params, work, load + simt::kWarpLanes + simt::Lane());
+      now = next;
+      next = FindUnit(params, work, load + simt::kWarpLanes + simt::Lane());
     }
     const uint32_t i = load * params.stage_units + simt::Warp();
     if (simt::Warp() < params.stage_units && i < work.units.units) {
       const uint32_t token = work.units.At(i) * kUnitTokens;
       const uint32_t to = UnitAt(params, stage, simt::Warp());
       if (params.page_tokens % kUnitTokens == 0) {
-        BringRun(params, work, token, simt::ShuffleFrom(page_now, load), to);
+        const uint64_t segment = simt::ShuffleFrom(now.segment, load);
+        BringRun(params, work, token, {segment, simt::ShuffleFrom(now.slot, load)}, to);
       } else {
         BringRows(params, work, token, to);
       }
@@ -75,31 +83,34 @@ struct KvStages {
   }
 
  private:
-  // Of the warp's unit of load `load`, where it has one.
-  CAIRN_SIMT_DEVICE static uint64_t LoadPage(const AttentionParams& params,
-                                             const AttentionWork& work, uint32_t load) {
+  // The warp's unit of load `load`, where it has one.
+  CAIRN_SIMT_DEVICE static UnitPlace FindUnit(const AttentionParams& params,
+                                              const AttentionWork& work, uint32_t load) {
     const uint32_t i = load * params.stage_units + simt::Warp();
     if (params.page_tokens % kUnitTokens != 0 || simt::Warp() >= params.stage_units ||
         i >= work.units.units) {
-      return 0;
+      return {0, 0};
     }
     const uint32_t token = work.units.At(i) * kUnitTokens;
-    return simt::LoadGlobal(work.pages + token / params.page_tokens) + params.segment_offset;
+    const uint32_t page = token / params.page_tokens;
+    return {simt::LoadGlobal(work.pages + page) + params.segment_offset,
+            token - page * params.page_tokens};
   }
 
   // A unit within one page.
   CAIRN_SIMT_DEVICE void BringRun(const AttentionParams& params, const AttentionWork& work,
-                                  uint32_t token, uint64_t segment, uint32_t to) const {
+                                  uint32_t token, const UnitPlace& place, uint32_t to) const {
     const uint32_t seen = SeenTokens(work.any, token);
-    const uint64_t row = uint64_t{work.kv_head} * params.page_tokens + token % params.page_tokens;
-    const uint64_t keys = segment + params.key_offset + row * params.key_row_bytes;
-    const auto row_of_key = [&](uint32_t r) { return keys + uint64_t{r} * params.key_row_bytes; };
+    const uint64_t segment = place.segment;
+    // Heads times tokens of a page and 16 rows' bytes are within 32 bits.
+    const uint32_t row = work.kv_head * params.page_tokens + place.slot;
+    const uint64_t keys = segment + params.key_offset + uint64_t{row} * params.key_row_bytes;
+    const auto row_of_key = [&](uint32_t r) { return keys + r * params.key_row_bytes; };
     CopyRows<kKeyDim, kKeyPitch>(params.key_row_bytes, seen, to, row_of_key);
     if constexpr (!kIsLatent) {
-      const uint64_t values = segment + params.value_offset + row * params.value_row_bytes;
-      const auto row_of_value = [&](uint32_t r) {
-        return values + uint64_t{r} * params.value_row_bytes;
-      };
+      const uint64_t values =
+          segment + params.value_offset + uint64_t{row} * params.value_row_bytes;
+      const auto row_of_value = [&](uint32_t r) { return values + r * params.value_row_bytes; };
       CopyRows<kValueDim, kValuePitch>(params.value_row_bytes, seen, to + kValueTile, row_of_value);
     }
     if (params.scales == KvScales::kNone) return;
