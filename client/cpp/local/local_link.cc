@@ -13,6 +13,9 @@ namespace cairn {
 namespace {
 
 constexpr absl::Duration kAnswerWithin = absl::Seconds(1);
+// To what is to be taken in: given up, it would go over the channel while the node may still be at
+// work on it, and there meet segments that have a writer.
+constexpr absl::Duration kLandedWithin = absl::Seconds(5);
 // Of a packet, until there is room for it: what is not answered may go out faster than it is read.
 constexpr absl::Duration kSendWithin = absl::Milliseconds(100);
 // Recalls; and waits that were interrupted.
@@ -163,10 +166,9 @@ absl::Status LocalLink::Send(const v1::LocalRequest& request) {
 
 absl::Status LocalLink::Receive(absl::Time deadline, v1::LocalAnswer* answer,
                                 std::vector<Descriptor>* descriptors) {
-  const absl::Time give_up = std::min(deadline, Deadline(kAnswerWithin));
   int waits = 0;
   for (int packets = 0; packets < kPacketsBeforeAnswerMax && waits < kWaitsMax; ++packets) {
-    const absl::Duration left = TimeTo(give_up);
+    const absl::Duration left = TimeTo(deadline);
     if (left <= absl::ZeroDuration()) break;
     absl::StatusOr<PacketSocket::Packet> packet =
         socket_.Receive(absl::MakeSpan(buffer_), kLocalDescriptorsPerPacketMax, left);
@@ -195,7 +197,10 @@ absl::Status LocalLink::Exchange(const v1::LocalRequest& request, absl::Time dea
   if (TimeTo(deadline) <= absl::ZeroDuration()) return None("the time for this call is over");
   absl::Status status = Send(request);
   answer->Clear();
-  if (status.ok()) status = Receive(deadline, answer, descriptors);
+  if (status.ok()) {
+    const absl::Duration within = request.has_put() ? kLandedWithin : kAnswerWithin;
+    status = Receive(std::min(deadline, Deadline(within)), answer, descriptors);
+  }
   // A failure that was answered says nothing of the connection.
   if (!status.ok() && !answer->has_failure()) {
     Drop();

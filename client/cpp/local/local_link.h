@@ -54,8 +54,8 @@ class LocalLink {
     std::optional<LeaseId> lease;
     std::vector<Place> places;  // One a key.
   };
-  // Calls wait for the node no longer than `deadline`, a time of the clock, and no longer than a
-  // second in any case: what is not answered by then is UNAVAILABLE, and the connection is over.
+  // Calls wait for the node no longer than to `deadline`, a time of the clock, and a second (a Put:
+  // five) in any case: what is not answered by then is UNAVAILABLE, and the connection is over.
   absl::Time Deadline(absl::Duration within) const { return clock_->SteadyNow() + within; }
   absl::Duration TimeTo(absl::Time deadline) const { return deadline - clock_->SteadyNow(); }
   // What is left for the channel; never nothing, since a call whose time is over says so itself.
