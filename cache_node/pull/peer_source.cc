@@ -29,8 +29,9 @@ absl::StatusOr<BlockRecord> RecordFromProto(const v1::BlockRecord& message, size
   record.state = static_cast<BlockState>(message.state());
   if (message.state() != v1::BLOCK_STATE_HOST) {
     // Whatever else it says: there is nothing to fetch.
-    const bool later =
-        message.state() == v1::BLOCK_STATE_DISK || message.state() == v1::BLOCK_STATE_NOT_LEASED;
+    const bool later = message.state() == v1::BLOCK_STATE_DISK ||
+                       message.state() == v1::BLOCK_STATE_DEVICE ||
+                       message.state() == v1::BLOCK_STATE_NOT_LEASED;
     if (!later) record.state = BlockState::kNeverSeen;
     return record;
   }

@@ -68,10 +68,11 @@ absl::Status PullBatch::Run() {
 absl::Status PullBatch::Describe() {
   absl::StatusOr<BlockRecords> records = source_->Describe(target_, keys_);
   if (!records.ok()) return records.status();
-  const bool on_disk =
-      std::any_of(records->blocks.begin(), records->blocks.end(),
-                  [](const BlockRecord& block) { return block.state == BlockState::kDisk; });
-  if (on_disk) {
+  const bool elsewhere =
+      std::any_of(records->blocks.begin(), records->blocks.end(), [](const BlockRecord& block) {
+        return block.state == BlockState::kDisk || block.state == BlockState::kDevice;
+      });
+  if (elsewhere) {
     if (absl::Status status = source_->Promote(target_, keys_); !status.ok()) return status;
     records = source_->Describe(target_, keys_);
     if (!records.ok()) return records.status();

@@ -137,9 +137,10 @@ void ToMessage(const LookupAnswer& answer, v1::LookupResponse* message) {
     for (size_t i = 0; i < prompt.blocks.size(); ++i) {
       const BlockAnswer& block = prompt.blocks[i];
       // Who leases wants to know where it came from.
-      const bool loaded_for_it = i < prompt.leased && block.from_disk;
-      const auto state =
-          static_cast<v1::BlockState>(loaded_for_it ? BlockState::kDisk : block.state);
+      BlockState from = block.state;
+      if (i < prompt.leased && block.from_disk) from = BlockState::kDisk;
+      if (i < prompt.leased && block.from_device) from = BlockState::kDevice;
+      const auto state = static_cast<v1::BlockState>(from);
       if (run == nullptr || run->state() != state) {
         run = result->add_runs();
         run->set_state(state);

@@ -52,6 +52,12 @@ std::vector<MemoryTerm> MemoryTermsOf(const NodeConfig& config) {
     terms.push_back(
         {"pulls", Times(config.pull.threads, PullConfig::kBytesPerThread), "pull-threads"});
   }
+  if (config.device.on()) {
+    terms.push_back({"device index", config.device.index_memory, "device-index-memory"});
+  }
+  if (config.device.emulated()) {
+    terms.push_back({"emulated device", config.device.bytes, "device-bytes"});
+  }
   if (!config.disk.on()) return terms;
   terms.push_back({"disk index", config.disk.index_memory, "disk-index-memory"});
   terms.push_back({"disk tier", DiskTierMemory(config.disk), "spill-block-bytes"});

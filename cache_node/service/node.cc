@@ -41,6 +41,7 @@ BlockStore::Options StoreOptions(const NodeConfig& config) {
   options.token_ttl_max = config.token_ttl_max;
   options.token_life_max = config.token_life_max;
   if (config.disk.on()) options.disk = config.disk.StoreOptions();
+  if (config.device.on()) options.device = config.device.StoreOptions();
   return options;
 }
 
@@ -114,8 +115,10 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config, Disk
   absl::StatusOr<NodePulls::Opened> pulls = NodePulls::Open(config.pull, log);
   if (!pulls.ok()) return pulls.status();
   parts.pulls = *std::move(pulls);
+  const absl::Status device = NodeDevice::Open(config.device, &parts.device);
+  if (!device.ok()) return device;
   absl::StatusOr<std::unique_ptr<HostMemory>> memory =
-      HostMemory::Create(config.host_memory.bytes());
+      HostMemory::Create(config.host_memory.bytes(), NodeDevice::PinnerOf(parts.device.get()));
   if (!memory.ok()) return memory.status();
   parts.memory = *std::move(memory);
   parts.log = std::move(log);
@@ -146,11 +149,12 @@ Node::Node(const NodeConfig& config, ByteSize limit, Opened opened)
       disk_bells_(disk_.tier == nullptr
                       ? nullptr
                       : std::make_unique<DiskBells>(static_cast<size_t>(config.disk.read_threads))),
+      device_(std::move(opened.device)),
       waker_(&router_),
       waiter_(&waiting_, &clock_),
-      store_(std::make_unique<BlockStore>(StoreOptions(config), &time_, &random_, &counters_,
-                                          std::move(opened.memory), PoliciesOf(config),
-                                          StoreSignals(), ledger_.get())),
+      store_(std::make_unique<BlockStore>(
+          StoreOptions(config), &time_, &random_, &counters_, std::move(opened.memory),
+          PoliciesOf(config), StoreSignals(), ledger_.get(), NodeDevice::MemoryOf(device_.get()))),
       in_flight_(AdmissionOptions(config), &clock_),
       rates_(&clock_),
       node_metrics_(&metrics_, store_.get(), &counters_, &in_flight_, &rates_),
@@ -185,12 +189,13 @@ Node::Node(const NodeConfig& config, ByteSize limit, Opened opened)
               .facts = &facts_,
               .fences = &pulls_.fences(),
               .local = &local_,
-              .disk = disk_.tier != nullptr}),
+              .loads = disk_.tier != nullptr || device_ != nullptr}),
       executor_(ExecutorOptions(config, "calls", config.executor_threads)),
       removals_(ExecutorOptions(config, "removals", kRemovalThreads)),
       service_(ServiceParts()),
       generic_(GenericParts()) {
   if (disk_.tier != nullptr) MakeDiskThreads();
+  if (device_ != nullptr) device_->Start(store_.get(), &counters_, &metrics_);
   ticker_.emplace("ticker", kTick, [this] { Tick(); });
   heartbeat_.emplace("heartbeat", config_.heartbeat, [this] { router_.Heartbeat(); });
 }
@@ -207,6 +212,7 @@ BlockStore::Signals Node::StoreSignals() {
   signals.settled = [this] { waiter_.Signal(); };
   signals.recalls = [this] { local_.WakeForRecalls(); };
   signals.feed = [this](std::vector<WatcherId> watchers) { waker_.Signal(watchers); };
+  if (device_ != nullptr) device_->SetSignals(&signals);
   if (disk_bells_ == nullptr) return signals;
   signals.spills = [this] { disk_bells_->spills().Ring(); };
   signals.loads = [this] { disk_bells_->RingLoads(); };
@@ -333,6 +339,7 @@ Node::~Node() {
   pulls_.Stop();
   heartbeat_.reset();
   ticker_.reset();
+  if (device_ != nullptr) device_->Stop();
   disk_threads_.reset();
   local_.Stop();
   AwaitPinsReleased();

@@ -29,6 +29,7 @@
 #include "cache_node/service/in_flight_bytes.h"
 #include "cache_node/service/node_calls.h"
 #include "cache_node/service/node_config.h"
+#include "cache_node/service/node_device.h"
 #include "cache_node/service/node_facts.h"
 #include "cache_node/service/node_metrics.h"
 #include "cache_node/service/public_watch.h"
@@ -71,8 +72,8 @@ class Node {
   // Gets lines for people, audit lines (audit.h) among them; called on several threads.
   using Log = LineLog;
 
-  // Validates, checks memory, reads what says who may call, opens the disk tier, takes the pool,
-  // listens. `disk`, where it is given, is used in place of the tier in config.disk.dir, and
+  // Validates, checks memory, reads what says who may call, opens disk tier and device, takes the
+  // pool, listens. `disk`, where it is given, is used in place of the tier in config.disk.dir, and
   // borrowed. `log` may be null.
   static absl::StatusOr<std::unique_ptr<Node>> Start(const NodeConfig& config,
                                                      DiskTier* disk = nullptr, Log log = nullptr);
@@ -101,9 +102,10 @@ class Node {
     DiskTier* tier = nullptr;
   };
 
-  // What Start opened.
+  // What Start opened. The memory is pinned by the device.
   struct Opened {
     Disk disk;
+    std::unique_ptr<NodeDevice> device;  // Null without one.
     std::unique_ptr<HostMemory> memory;
     std::unique_ptr<ServerSecurity> security;
     std::unique_ptr<TenantQuotaFile> quotas;            // Null where tenants have no limits.
@@ -142,6 +144,7 @@ class Node {
   const Disk disk_;
   const std::unique_ptr<TierLedger> ledger_;  // These two are null without a disk tier.
   const std::unique_ptr<DiskBells> disk_bells_;
+  const std::unique_ptr<NodeDevice> device_;  // Null without a device.
   PinCount get_pins_;
   FeedRouter router_;
   FeedWaker waker_;

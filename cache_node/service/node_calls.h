@@ -44,7 +44,7 @@ class NodeCalls {
     const NodeFacts* facts = nullptr;
     PullFences* fences = nullptr;  // Told of what is removed; null: nothing is pulled.
     NodeLocal* local = nullptr;
-    bool disk = false;  // There is a disk tier: a lookup may wait for loads.
+    bool loads = false;  // There is a disk tier or a device: a lookup may wait for loads.
   };
 
   explicit NodeCalls(const Parts& parts) : parts_(parts) {}

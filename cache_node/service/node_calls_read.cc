@@ -83,7 +83,7 @@ LookupAnswer NodeCalls::Probe(PendingLookup& lookup) const {
   query.counted = false;
   // What is being written needs no lease until it is there; what is loaded must not leave again
   // before the rest of it came.
-  if (!parts_.disk) query.lease.reset();
+  if (!parts_.loads) query.lease.reset();
   query.hold_pending = query.lease.has_value();
   query.resume = lookup.held.id();
   LookupAnswer answer = parts_.store->Lookup(lookup.plan.tenant, lookup.plan.fingerprint, query);

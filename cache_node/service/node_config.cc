@@ -104,6 +104,7 @@ absl::Status NodeConfig::Validate() const {
   CheckNames(*this, errors);
   CheckMemory(*this, errors);
   disk.Check(host_memory, errors);
+  device.Check(errors);
   pull.Check(errors);
   local.Check(errors);
   CheckCalls(*this, errors);
@@ -113,7 +114,8 @@ absl::Status NodeConfig::Validate() const {
 
 absl::string_view NodeConfig::EvictionPolicyName() const {
   if (!eviction_policy.empty()) return eviction_policy;
-  return disk.dir.empty() ? kDefaultEvictionPolicy : kDefaultEvictionPolicyWithDisk;
+  const bool host_alone = !disk.on() && !device.on();
+  return host_alone ? kDefaultEvictionPolicy : kDefaultEvictionPolicyWithDisk;
 }
 
 MemorySum NodeConfig::Memory() const {

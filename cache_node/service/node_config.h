@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "cache_node/local/local_config.h"
 #include "cache_node/pull/pull_config.h"
+#include "cache_node/service/device_config.h"
 #include "cache_node/service/disk_config.h"
 #include "cache_node/service/node_facts.h"
 #include "cache_node/store/policies/policy_registry.h"
@@ -47,6 +48,7 @@ struct NodeConfig {
   std::string eviction_policy;  // By name; empty: EvictionPolicyName says which.
 
   DiskConfig disk;
+  DeviceConfig device;
   PullConfig pull;
   LocalConfig local;
 
@@ -81,8 +83,9 @@ struct NodeConfig {
 
   // The terms of what the process may come to hold.
   MemorySum Memory() const;
-  // The one that is named, or the default: lru where there is a disk tier, since what comes in must
-  // stay until it is written, and a policy that knows it to be of little worth lets it go before.
+  // The one that is named, or the default: lru where there is a disk tier or a device, since what
+  // comes in must stay until it is written there, and a policy that knows it to be of little worth
+  // lets it go before.
   absl::string_view EvictionPolicyName() const;
   // The same for Describe.
   NodeFacts::Memory MemoryFacts(ByteSize limit) const;

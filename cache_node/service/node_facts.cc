@@ -57,6 +57,9 @@ void NodeFacts::FillInfo(v1::NodeInfo* info) const {
   info->set_incarnation(std::string(identity_.incarnation.view()));
   info->set_worker_address(identity_.worker_address);
   info->set_drain_state(drain_state());
+  // One that is out holds nothing.
+  const StoreStatus status = store_->Status();
+  if (status.device_bytes > 0 && !status.device_failed) info->add_tiers(v1::TIER_DEVICE);
   info->add_tiers(v1::TIER_HOST);
   info->set_shards(identity_.shards);
   info->set_worker_kv_tokens(identity_.worker_kv_tokens);

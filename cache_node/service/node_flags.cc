@@ -41,7 +41,7 @@ ABSL_FLAG(cairn::ByteSize, pin_memory, cairn::ByteSize(),
           "Bytes of the pool that may be pinned by wish; 0: a quarter.");
 ABSL_FLAG(std::string, eviction_policy, "",
           "Which blocks leave host memory for others, and which are not let in: reuse, lru or "
-          "s3_fifo; empty: reuse, and lru where there is a disk tier.");
+          "s3_fifo; empty: reuse, and lru where there is a disk tier or a device.");
 ABSL_FLAG(int, connections_max, 1024, "Connections that the memory sum allows for, 256 KiB each.");
 
 ABSL_FLAG(std::string, disk_dir, "",
@@ -65,6 +65,14 @@ ABSL_FLAG(cairn::ByteSize, spill_pinned_bytes, cairn::ByteSize(),
           "Bytes of the pool that are held while they are written; 0: an eighth.");
 ABSL_FLAG(cairn::ByteSize, spill_queue_bytes, cairn::ByteSize::GiB(4),
           "Bytes of blocks that may wait to be written; those beyond it are not.");
+
+ABSL_FLAG(std::string, device, "none",
+          "Device whose memory holds copies of blocks above host memory: none, cuda:N, or emulated "
+          "(plain memory, for tests).");
+ABSL_FLAG(cairn::ByteSize, device_bytes, cairn::ByteSize(),
+          "Bytes of its memory for blocks, taken at the start. Required with --device.");
+ABSL_FLAG(cairn::ByteSize, device_index_memory, cairn::ByteSize::MiB(64),
+          "What is known of blocks there; beyond it none is copied.");
 
 ABSL_FLAG(std::string, peer_file, "",
           "Nodes that this one may pull blocks from, re-read: a line each, node id and address. "
@@ -135,6 +143,14 @@ DiskConfig DiskConfigFromFlags() {
   return config;
 }
 
+DeviceConfig DeviceConfigFromFlags() {
+  DeviceConfig config;
+  config.device = absl::GetFlag(FLAGS_device);
+  config.bytes = absl::GetFlag(FLAGS_device_bytes);
+  config.index_memory = absl::GetFlag(FLAGS_device_index_memory);
+  return config;
+}
+
 PullConfig PullConfigFromFlags() {
   PullConfig config;
   config.peer_file = absl::GetFlag(FLAGS_peer_file);
@@ -183,6 +199,7 @@ NodeConfig ConfigFromFlags() {
   config.connections_max = absl::GetFlag(FLAGS_connections_max);
   config.eviction_policy = absl::GetFlag(FLAGS_eviction_policy);
   config.disk = DiskConfigFromFlags();
+  config.device = DeviceConfigFromFlags();
   config.pull = PullConfigFromFlags();
   config.local = LocalConfigFromFlags();
   config.in_flight_bytes = absl::GetFlag(FLAGS_in_flight_bytes);

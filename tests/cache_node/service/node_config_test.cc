@@ -104,6 +104,9 @@ TEST(NodeConfig, AnEvictionPolicyIsOneOfThoseThatThereAre) {
   config.disk.dir = "/disk";
   EXPECT_EQ(config.EvictionPolicyName(), "lru");
   config.disk.dir = "";
+  config.device.device = "emulated";
+  EXPECT_EQ(config.EvictionPolicyName(), "lru");
+  config.device.device = "none";
   config.eviction_policy = "mru";
   EXPECT_THAT(Complaint(config), HasSubstr("--eviction-policy=mru"));
   EXPECT_THAT(Complaint(config), HasSubstr("s3_fifo"));
@@ -182,6 +185,43 @@ TEST(NodeConfig, ValuesOfTheDiskTierOutOfRangeNameTheirFlags) {
         "--spill-pinned-bytes=1GiB", "--spill-queue-bytes=3B", "--spill-file-age-ms=0"}) {
     EXPECT_THAT(complaint, HasSubstr(part));
   }
+}
+
+TEST(NodeConfig, DeviceIsNoneEmulatedOrOneOfCuda) {
+  NodeConfig config = GoodConfig();
+  config.device.bytes = ByteSize::MiB(8);
+  for (const char* device : {"emulated", "cuda:0", "cuda:15"}) {
+    config.device.device = device;
+    EXPECT_TRUE(config.Validate().ok()) << device;
+  }
+  EXPECT_EQ(config.device.CudaOrdinal(), 15);
+  for (const char* device : {"", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:1024", "gpu"}) {
+    config.device.device = device;
+    EXPECT_THAT(Complaint(config), HasSubstr("must be none, emulated, or cuda:N")) << device;
+  }
+}
+
+TEST(NodeConfig, DeviceNeedsItsBytesSaidAndNoDeviceHasNone) {
+  NodeConfig config = GoodConfig();
+  config.device.device = "emulated";
+  EXPECT_THAT(Complaint(config), HasSubstr("--device-bytes=0B: must be from 1MiB to"));
+  config.device.device = "none";
+  config.device.bytes = ByteSize::MiB(8);
+  EXPECT_THAT(Complaint(config), HasSubstr("--device-bytes=8MiB: must be left out without"));
+  config.device.bytes = ByteSize();
+  config.device.index_memory = ByteSize(1);
+  EXPECT_THAT(Complaint(config), HasSubstr("--device-index-memory=1B"));
+}
+
+TEST(NodeConfig, MemoryOfAnEmulatedDeviceIsTheProcessesOwn) {
+  NodeConfig config = GoodConfig();
+  const uint64_t without = config.Memory().total().bytes();
+  config.device.bytes = ByteSize::MiB(8);
+  config.device.index_memory = ByteSize::MiB(2);
+  config.device.device = "cuda:0";
+  EXPECT_EQ(config.Memory().total().bytes(), without + ByteSize::MiB(2).bytes());
+  config.device.device = "emulated";
+  EXPECT_EQ(config.Memory().total().bytes(), without + ByteSize::MiB(10).bytes());
 }
 
 TEST(NodeConfig, FilesOfBlocksAreASmallPartOfASmallDisk) {
