@@ -39,6 +39,7 @@ class CudaDevice final : public Device {
   Problem Use() const { return Say(cudaSetDevice(ordinal_), "cudaSetDevice"); }
   Problem Say(cudaError_t error, const char* call) const {
     if (error == cudaSuccess) return {};
+    static_cast<void>(cudaGetLastError());  // Else the next launch would be told of it.
     return facts_.name + ": " + call + ": " + cudaGetErrorString(error);
   }
   Problem CopyOneByOne(cudaMemcpyKind kind, const DeviceCopy* copies, size_t count,
@@ -127,7 +128,7 @@ Problem CudaDevice::Poll(Event event, EventState* state) {
   const cudaError_t error = cudaEventQuery(Of(event));
   *state = error == cudaSuccess ? EventState::kDone : EventState::kPending;
   if (error == cudaErrorNotReady) {
-    static_cast<void>(cudaGetLastError());  // Else the next launch would be told of it.
+    static_cast<void>(cudaGetLastError());
     return {};
   }
   return Say(error, "cudaEventQuery");

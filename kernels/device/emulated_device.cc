@@ -49,6 +49,7 @@ EmulatedDevice::~EmulatedDevice() {
   const std::lock_guard<std::mutex> lock(mutex_);
   FinishAll();
   for (const auto& [start, bytes] : allocated_) {
+    if (options_.registry != nullptr) options_.registry->Remove(start);
     ::operator delete(const_cast<std::byte*>(start), kAlignment);
   }
 }
@@ -66,6 +67,7 @@ Problem EmulatedDevice::Allocate(uint64_t bytes, std::byte** memory) {
   }
   std::memset(made, kUnwritten, bytes);
   *memory = static_cast<std::byte*>(made);
+  if (options_.registry != nullptr) options_.registry->Add(*memory, bytes);
   allocated_.emplace(*memory, bytes);
   allocated_bytes_ += bytes;
   return {};
@@ -76,6 +78,7 @@ void EmulatedDevice::Free(std::byte* memory) {
   const auto allocated = allocated_.find(memory);
   if (allocated == allocated_.end()) return;
   FinishAll();
+  if (options_.registry != nullptr) options_.registry->Remove(memory);
   allocated_bytes_ -= allocated->second;
   allocated_.erase(allocated);
   ::operator delete(memory, kAlignment);

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "kernels/device/device.h"
+#include "kernels/simt/memory_registry.h"
 
 namespace cairn::kernels {
 
@@ -37,6 +38,8 @@ class EmulatedDevice final : public Device {
     uint64_t seed = 1;
     // Of each event after it was recorded that many polls say that it is pending.
     uint32_t pending_polls = 0;
+    // Told what is allocated, so that emulated kernels may touch it; borrowed, or null.
+    simt::emulated::MemoryRegistry* registry = nullptr;
   };
 
   struct Counts {

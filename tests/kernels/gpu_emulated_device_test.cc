@@ -231,6 +231,18 @@ TEST_F(EmulatedDeviceTest, MemoryIsBounded) {
   EXPECT_EQ(device_->Allocate(kBytes, &more), "");
 }
 
+TEST_F(EmulatedDeviceTest, KernelsAreToldWhatTheyMayTouch) {
+  simt::emulated::MemoryRegistry registry;
+  Make({.registry = &registry});
+  EXPECT_TRUE(registry.Holds(memory_, kBytes));
+  EXPECT_FALSE(registry.Holds(memory_, kBytes + 1));
+  device_->Free(memory_);
+  EXPECT_FALSE(registry.Holds(memory_, 1));
+  ASSERT_EQ(device_->Allocate(64, &memory_), "");
+  device_ = nullptr;
+  EXPECT_TRUE(registry.Ranges().empty());
+}
+
 TEST_F(EmulatedDeviceTest, FreeComesAfterAllThatWasGiven) {
   host_[0] = std::byte{1};
   CopyIn(first_);
