@@ -59,23 +59,33 @@ uint64_t CopyAndHash(void* to, const void* from, uint64_t bytes, uint64_t seed,
     if (bytes > 0) std::memcpy(out, in, bytes);
     return ByteHash64(in, bytes, seed);
   }
-  ByteHasher hasher(seed);
+  StreamingCopyHasher copier(seed);
+  copier.Copy(out, in, bytes);
+  return copier.Digest();
+}
+
+void StreamingCopyHasher::Copy(void* to, const void* from, uint64_t bytes) {
+  std::byte* out = static_cast<std::byte*>(to);
+  const std::byte* in = static_cast<const std::byte*>(from);
   // Up to the first whole line of `to`, which streaming stores need.
   const uint64_t address = reinterpret_cast<uintptr_t>(out);
-  const uint64_t head = (kLineBytes - address % kLineBytes) % kLineBytes;
-  std::memcpy(out, in, head);
-  hasher.Update(in, head);
+  const uint64_t head = std::min(bytes, (kLineBytes - address % kLineBytes) % kLineBytes);
+  if (head > 0) std::memcpy(out, in, head);
+  hasher_.Update(in, head);
   uint64_t done = head;
   while (bytes - done >= kLineBytes) {
     const uint64_t piece = std::min(kPieceBytes, (bytes - done) / kLineBytes * kLineBytes);
-    hasher.Update(in + done, piece);
+    hasher_.Update(in + done, piece);
     StreamLines(out + done, in + done, piece);
     done += piece;
   }
-  std::memcpy(out + done, in + done, bytes - done);
-  hasher.Update(in + done, bytes - done);
+  if (bytes > done) std::memcpy(out + done, in + done, bytes - done);
+  hasher_.Update(in + done, bytes - done);
+}
+
+uint64_t StreamingCopyHasher::Digest() const {
   FinishStreaming();
-  return hasher.Digest();
+  return hasher_.Digest();
 }
 
 }  // namespace cairn::kernels

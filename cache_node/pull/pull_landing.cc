@@ -87,7 +87,7 @@ absl::Status PullLanding::LandPiece(const PieceHeader& piece, SliceCursor payloa
   if (!claim->already_in()) {
     CAIRN_CHECK(claim->destination().size() == payload.remaining());
     SliceCursor again = payload;
-    payload.Copy(claim->destination().data(), claim->destination().size());
+    claim->Fill([&payload](size_t size_max) { return payload.Next(size_max); });
     const absl::Status finished = store_->FinishWrite(*std::move(claim));
     if (absl::IsInvalidArgument(finished)) return NoteMismatch(piece, again);
     if (!finished.ok()) return Refused(piece, finished);

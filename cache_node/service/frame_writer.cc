@@ -57,7 +57,7 @@ absl::Status FrameWriter::LandPiece(const TokenId& token, const PieceHeader& pie
   if (!claim.ok()) return claim.status();
   if (claim->already_in()) return absl::OkStatus();
   CAIRN_CHECK(claim->destination().size() == payload.remaining());
-  payload.Copy(claim->destination().data(), payload.remaining());
+  claim->Fill([&payload](size_t size_max) { return payload.Next(size_max); });
   absl::Status finished = store_->FinishWrite(*std::move(claim));
   if (finished.ok()) bytes_landed_ += piece.length;
   return finished;

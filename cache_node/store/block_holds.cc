@@ -55,6 +55,7 @@ WriteClaim& WriteClaim::operator=(WriteClaim&& other) noexcept {
   block_ = other.block_;
   digests_ = std::move(other.digests_);
   unhashed_ = other.unhashed_;
+  landed_ = std::move(other.landed_);
   key_ = other.key_;
   first_ = other.first_;
   return *this;

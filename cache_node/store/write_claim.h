@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "common/base/bytes16.h"
 #include "common/identity/payload_map.h"
@@ -30,6 +31,12 @@ class WriteClaim {
   absl::Span<uint8_t> destination() const { return destination_; }
   bool already_in() const { return already_in_; }
 
+  // Copies the whole piece in, from runs of at most the bytes asked for, one after the other. Large
+  // segments are hashed on the way and go past the caches: FinishWrite does not read them again.
+  // The runs stay as they are meanwhile, or what landed is not what was hashed. REQUIRES: bytes to
+  // deliver.
+  void Fill(absl::FunctionRef<absl::Span<const uint8_t>(size_t)> next_run);
+
  private:
   friend class BlockStore;
   friend struct WriteOperations;
@@ -47,6 +54,7 @@ class WriteClaim {
   uint32_t block_ = 0;             // Index in the token's blocks.
   std::vector<uint64_t> digests_;  // Expected; those that are in, when `already_in`.
   bool unhashed_ = false;          // Whatever lands is expected.
+  std::vector<uint64_t> landed_;   // By segment, where Fill hashed.
   BlockKey key_;
   SegmentId first_;
 };

@@ -220,7 +220,9 @@ absl::Status WriteOperations::Verify(const WriteClaim& claim) {
   for (size_t i = 0; i < claim.segments_; ++i) {
     const SegmentId id = claim.entry_->map->SegmentAt(claim.first_segment_ + i);
     const uint64_t landed =
-        SegmentDigest(claim.entry_->key, id, claim.segment_bytes_.subspan(i * bytes, bytes));
+        !claim.landed_.empty()
+            ? claim.landed_[i]
+            : SegmentDigest(claim.entry_->key, id, claim.segment_bytes_.subspan(i * bytes, bytes));
     if (landed == claim.digests_[i]) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "block ", claim.block_, ", group ", id.group, ", slice ", id.slice, ", layer ", id.layer,

@@ -121,6 +121,14 @@ void FramePacker::AddBytes(absl::Span<const uint8_t> bytes, absl::Span<uint8_t> 
   }
 }
 
+uint64_t FramePacker::uncut_bytes_left() const {
+  const size_t segments = selection_->segment_count();
+  for (size_t i = 0; i < segments; ++i) {
+    if (selection_->At(i).bytes > kFramePayloadBytesMax) return 0;
+  }
+  return uint64_t{(item_count() - item_) / segments} * selection_->bytes();
+}
+
 absl::StatusOr<FramePacker::Frame> FramePacker::Next(absl::Span<uint8_t> buffer) {
   CAIRN_CHECK(!done());
   CAIRN_CHECK(payload_ == Payload::kNamed || buffer.size() >= kFramePayloadBytesMax);

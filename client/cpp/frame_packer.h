@@ -41,6 +41,9 @@ class FramePacker {
   // Everything is packed.
   bool done() const { return item_ == item_count(); }
 
+  // Bytes of the items that are left; 0 where one is larger than a frame and will be cut.
+  uint64_t uncut_bytes_left() const;
+
   struct Frame {
     // Without a token.
     FrameHeader header;

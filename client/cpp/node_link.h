@@ -76,8 +76,6 @@ class NodeLink {
   }
 
  private:
-  std::shared_ptr<grpc::Channel> MakeChannel() const;
-
   const ClientOptions options_;
   CallRunner runner_;
   RandomSource* random_;

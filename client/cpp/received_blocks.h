@@ -42,9 +42,19 @@ class ReceivedBlocks {
   // Every segment of the block is in its place, and was checked. Before any attempt.
   void TakeWhole(size_t block);
 
-  // Takes a frame. INTERNAL, naming the piece, when the node broke the contract: nothing of that
-  // piece, or after it, was written, and the call is to be cut.
-  absl::Status Accept(const FrameHeader& header, SliceCursor payload);
+  // An attempt may be several calls at once: call `index` of `count` asks for every count-th block
+  // of BeginAttempt's answer, from the index-th on, and its pieces name blocks within those.
+  struct Share {
+    size_t index = 0;
+    size_t count = 1;
+  };
+
+  // Takes a frame of one call of the attempt. INTERNAL, naming the piece, when the node broke the
+  // contract: nothing of that piece, or after it, was written, and the call is to be cut.
+  absl::Status Accept(const FrameHeader& header, SliceCursor payload, Share share);
+  absl::Status Accept(const FrameHeader& header, SliceCursor payload) {
+    return Accept(header, payload, {0, 1});
+  }
 
   // Zeroes what is not good and gives the result. `status` is how the call ended; an OK call that
   // left a segment unanswered becomes INTERNAL. To be called once, last.
@@ -64,13 +74,17 @@ class ReceivedBlocks {
     uint32_t bytes = 0;   // In each.
   };
 
-  absl::Status AcceptMissing(const PieceHeader& piece);
+  absl::Status AcceptMissing(size_t block, const PieceHeader& piece);
   // Which segments a piece with payload fills, when the contract allows it.
-  absl::StatusOr<Target> TargetOf(const PieceHeader& piece) const;
+  absl::StatusOr<Target> TargetOf(size_t block, const PieceHeader& piece) const;
   absl::StatusOr<Target> RangeTarget(const PieceHeader& piece, size_t block, size_t segment) const;
   absl::Status CheckNext(const Target& target, const PieceHeader& piece) const;
   void Land(const Target& target, const PieceHeader& piece, SliceCursor* payload);
+  // A whole segment, in one pass.
+  uint64_t CopyAndHash(size_t block, const SegmentId& id, absl::Span<uint8_t> place,
+                       SliceCursor* payload) const;
   void FinishSegment(size_t block, size_t segment, uint64_t digest);
+  void Judge(size_t block, size_t segment, bool good);
   FetchedBlock OutcomeOf(size_t block) const;
 
   uint32_t& Received(size_t block, size_t segment) {
@@ -90,7 +104,7 @@ class ReceivedBlocks {
   std::vector<int32_t> states_;
   // By block: how many pieces of this attempt said that something is missing.
   std::vector<uint32_t> missing_pieces_;
-  // Blocks of the attempt, by index in its request.
+  // Blocks of the attempt, in order.
   std::vector<size_t> attempt_blocks_;
   std::vector<MismatchedSegment> mismatches_;
   uint64_t mismatches_total_ = 0;

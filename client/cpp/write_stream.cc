@@ -15,6 +15,13 @@ namespace cairn {
 namespace {
 
 constexpr char kWriteMethod[] = "/cairn.v1.CacheNode/Write";
+// From here on two calls at once move a write.
+constexpr uint64_t kTwoLanesBytesMin = 8 << 20;
+
+// A segment that is cut into frames has one writer, so one lane.
+size_t LanesFor(const FramePacker& packer) {
+  return packer.uncut_bytes_left() >= kTwoLanesBytesMin ? 2 : 1;
+}
 
 }  // namespace
 
@@ -26,20 +33,26 @@ absl::Status StatusOfPieceError(const v1::PieceError& error) {
       error.message());
 }
 
+WriteStream::Lane::Lane(CallQueue* queue, NodeLink* link, absl::Duration timeout)
+    : call(queue, link->NextData(), kWriteMethod, timeout, link->options().metadata) {}
+
 WriteStream::WriteStream(NodeLink* link, const TokenId& token, absl::Duration timeout,
                          FramePacker* packer)
     : packer_(packer),
       token_(token),
       buffers_(link->frame_buffers()),
       borrowed_(link->borrowed_bytes()),
-      call_(link->NextData(), kWriteMethod, timeout, link->options().metadata),
       items_answered_(packer->items_packed()),
-      refused_(packer->item_count()) {}
+      refused_(packer->item_count()) {
+  for (size_t i = 0; i < LanesFor(*packer); ++i) {
+    lanes_.push_back(std::make_unique<Lane>(&queue_, link, timeout));
+  }
+}
 
-absl::Status WriteStream::SendNext() {
-  if (packer_->done()) {  // There was nothing to send.
-    call_.BeginWritesDone();
-    closed_ = writing_ = true;
+absl::Status WriteStream::SendNext(Lane* lane) {
+  if (packer_->done()) {
+    lane->call.BeginWritesDone();
+    lane->closed = lane->writing = true;
     return absl::OkStatus();
   }
   const bool copied = packer_->payload() == FramePacker::Payload::kCopied;
@@ -57,27 +70,36 @@ absl::Status WriteStream::SendNext() {
       payload.push_back(BorrowSlice(run, borrowed_->Borrow()));
     }
   }
-  closed_ = packer_->done();
-  call_.BeginWrite(EncodeFrame(FrameKind::kWriteRequest, frame->header, payload), closed_);
-  writing_ = true;
-  unanswered_.push_back({.pieces = std::move(frame->header.pieces),
-                         .first_items = std::move(frame->first_items),
-                         .items_after = packer_->items_packed()});
+  lane->closed = packer_->done();
+  lane->call.BeginWrite(EncodeFrame(FrameKind::kWriteRequest, frame->header, payload),
+                        lane->closed);
+  lane->writing = true;
+  lane->unanswered.push_back(first_sent_ + sent_.size());
+  sent_.push_back({.pieces = std::move(frame->header.pieces),
+                   .first_items = std::move(frame->first_items),
+                   .items_after = packer_->items_packed(),
+                   .answered = false});
   return absl::OkStatus();
 }
 
-absl::Status WriteStream::TakeAnswer() {
-  if (unanswered_.empty()) {
+absl::Status WriteStream::TakeAnswer(Lane* lane) {
+  if (lane->unanswered.empty()) {
     return absl::InternalError("the node answered more frames than were sent");
   }
   v1::WriteResponse response;
-  if (absl::Status status = DecodeMessage(call_.message(), &response); !status.ok()) {
+  if (absl::Status status = DecodeMessage(lane->call.message(), &response); !status.ok()) {
     return absl::InternalError(status.message());
   }
-  const Sent sent = std::move(unanswered_.front());
-  unanswered_.pop_front();
-  items_answered_ = sent.items_after;
-  return AddErrors(sent, response);
+  Sent& sent = sent_[lane->unanswered.front() - first_sent_];
+  lane->unanswered.pop_front();
+  if (absl::Status status = AddErrors(sent, response); !status.ok()) return status;
+  sent.answered = true;
+  while (!sent_.empty() && sent_.front().answered) {
+    items_answered_ = sent_.front().items_after;
+    sent_.pop_front();
+    ++first_sent_;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WriteStream::AddErrors(const Sent& sent, const v1::WriteResponse& response) {
@@ -100,34 +122,53 @@ absl::Status WriteStream::AddErrors(const Sent& sent, const v1::WriteResponse& r
   return absl::OkStatus();
 }
 
-absl::Status WriteStream::Run() {
-  absl::Status failure = SendNext();
-  if (!failure.ok()) return failure;
-  bool broken = false;  // A write failed: only the end is waited for.
-  call_.BeginRead();
-  while (true) {
-    const bool may_send = !broken && !writing_ && !closed_ && failure.ok();
-    if (may_send && (packer_->done() || unanswered_.size() < kFramesInFlightMax)) {
-      failure = SendNext();
-      if (!failure.ok()) call_.Cancel();
-    }
-    const RawCall::Done done = call_.Next();
-    if (done.event == RawCall::Event::kWritten) {
-      writing_ = false;
-      broken = broken || !done.ok;
-      continue;
-    }
-    if (!done.ok) break;
-    if (failure.ok()) {
-      failure = TakeAnswer();
-      if (!failure.ok()) call_.Cancel();
-    }
-    call_.BeginRead();
+void WriteStream::Fail(absl::Status status) {
+  if (!failure_.ok()) return;
+  failure_ = std::move(status);
+  for (const std::unique_ptr<Lane>& lane : lanes_) lane->call.Cancel();
+}
+
+void WriteStream::Continue(Lane* lane) {
+  const RawCall::Done done = lane->call.Next();
+  if (done.event == RawCall::Event::kWritten) {
+    lane->writing = false;
+    lane->broken = lane->broken || !done.ok;
+    return;
   }
-  const absl::Status status = call_.Finish();
-  if (!failure.ok()) return failure;
-  if (!status.ok()) return status;
-  if (!packer_->done() || !unanswered_.empty()) {
+  if (!done.ok) {
+    lane->over = true;
+    const absl::Status status = lane->call.Finish();
+    if (!status.ok()) Fail(status);
+    return;
+  }
+  if (failure_.ok()) {
+    if (absl::Status status = TakeAnswer(lane); !status.ok()) Fail(std::move(status));
+  }
+  lane->call.BeginRead();
+}
+
+absl::Status WriteStream::Run() {
+  for (const std::unique_ptr<Lane>& lane : lanes_) {
+    if (absl::Status status = SendNext(lane.get()); !status.ok()) return status;
+    lane->call.BeginRead();
+  }
+  size_t running = lanes_.size();
+  while (running > 0) {
+    bool waits = true;
+    for (const std::unique_ptr<Lane>& lane : lanes_) {
+      if (lane->over) continue;
+      if (failure_.ok() && lane->Ready(packer_->done())) {
+        if (absl::Status status = SendNext(lane.get()); !status.ok()) Fail(std::move(status));
+      }
+      if (!lane->call.HasEnded()) continue;
+      Continue(lane.get());
+      if (lane->over) --running;
+      waits = false;
+    }
+    if (waits) queue_.Wait();
+  }
+  if (!failure_.ok()) return failure_;
+  if (!packer_->done() || !sent_.empty()) {
     return absl::InternalError("the node ended the write before it answered each frame");
   }
   return absl::OkStatus();

@@ -1,7 +1,9 @@
-// WriteStream: sends the frames of one write over one Write call and takes the answers.
+// WriteStream: sends the frames of one write and takes the answers.
 //
-// A bounded number of frames is on its way unanswered, so that the node's admission is what paces
-// the writer. Every answer is read; nothing more is sent once the stream failed.
+// Over one Write call, or over two for large writes, which take frames in turns: of one alone, the
+// next frame's payload waits until the node has seen its head, which it does not while it lands the
+// frame before. A bounded number of a call's frames is on its way unanswered, so that the node's
+// admission is what paces the writer. Every answer is read; nothing more is sent once one failed.
 //
 // Not thread-safe; Run blocks its caller up to the timeout. Two kinds of failure: the stream's own
 // is Run's status (the node's code, DEADLINE_EXCEEDED, or INTERNAL for an answer that breaks the
@@ -19,6 +21,7 @@
 #include "absl/time/time.h"
 #include "cairn/v1/write.pb.h"
 #include "client/cpp/borrowed_bytes.h"
+#include "client/cpp/call_queue.h"
 #include "client/cpp/frame_buffers.h"
 #include "client/cpp/frame_packer.h"
 #include "client/cpp/node_link.h"
@@ -38,21 +41,21 @@ struct SegmentError {
 // What the node said of a piece; never OK.
 absl::Status StatusOfPieceError(const v1::PieceError& error);
 
-// Frames that wait for their answer.
+// Frames of one call that wait for their answer.
 inline constexpr size_t kFramesInFlightMax = 4;
 // Errors kept of one write; more are counted.
 inline constexpr size_t kSegmentErrorsMax = 256;
 
 class WriteStream {
  public:
-  // Borrows the packer; starts the call.
+  // Borrows the packer.
   WriteStream(NodeLink* link, const TokenId& token, absl::Duration timeout, FramePacker* packer);
 
   // Sends what the packer has and waits for the end. OK: each item was answered; see errors(). To
   // be called once.
   absl::Status Run();
 
-  // Items of the packer that were answered, counted from its first one.
+  // Items of the packer that were answered, counted from its first one, without a gap.
   size_t items_answered() const { return items_answered_; }
   // Whether an answered item did not land.
   bool Refused(size_t item) const { return refused_[item]; }
@@ -66,21 +69,44 @@ class WriteStream {
     std::vector<PieceHeader> pieces;
     std::vector<size_t> first_items;  // By piece.
     size_t items_after = 0;
+    bool answered = false;
   };
 
-  absl::Status SendNext();
-  absl::Status TakeAnswer();
+  // One call.
+  struct Lane {
+    Lane(CallQueue* queue, NodeLink* link, absl::Duration timeout);
+
+    // Whether it may be given the next frame, or told that none follows.
+    bool Ready(bool nothing_left) const {
+      return !broken && !writing && !closed &&
+             (nothing_left || unanswered.size() < kFramesInFlightMax);
+    }
+
+    RawCall call;
+    std::deque<uint64_t> unanswered;  // Numbers of frames.
+    bool writing = false;
+    bool closed = false;  // The last frame, or that none follows, was sent.
+    bool broken = false;  // A write failed: only the end is waited for.
+    bool over = false;
+  };
+
+  absl::Status SendNext(Lane* lane);
+  absl::Status TakeAnswer(Lane* lane);
   absl::Status AddErrors(const Sent& sent, const v1::WriteResponse& response);
+  // Handles what has ended of the lane.
+  void Continue(Lane* lane);
+  void Fail(absl::Status status);
 
   FramePacker* packer_;
   const TokenId token_;
   // Both shared with slices that outlive the call.
   std::shared_ptr<FrameBuffers> buffers_;
   std::shared_ptr<BorrowedBytes> borrowed_;
-  RawCall call_;
-  std::deque<Sent> unanswered_;
-  bool writing_ = false;
-  bool closed_ = false;
+  CallQueue queue_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::deque<Sent> sent_;    // From the first one without an answer on.
+  uint64_t first_sent_ = 0;  // Its number.
+  absl::Status failure_;
   size_t items_answered_;
   std::vector<bool> refused_;  // By item.
   std::vector<SegmentError> errors_;

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -39,6 +40,27 @@ TEST(CopyDigestTest, EverySizeAndAlignment) {
     for (uint64_t from_shift : {0, 1}) {
       for (uint64_t to_shift : {0, 3, 32, 63}) ExpectCopied(bytes, from_shift, to_shift);
     }
+  }
+}
+
+TEST(CopyDigestTest, PiecesCutAnywhereGiveTheHashOfTheWhole) {
+  std::mt19937_64 random(3);
+  std::vector<uint8_t> from(1 << 16);
+  for (uint8_t& byte : from) byte = static_cast<uint8_t>(random());
+  for (int round = 0; round < 50; ++round) {
+    std::vector<uint8_t> to(from.size() + 2 * kGuard, 0xee);
+    uint8_t* const target = to.data() + kGuard;
+    StreamingCopyHasher copier(99);
+    for (size_t done = 0; done < from.size();) {
+      const size_t piece =
+          std::min<size_t>(random() % (round % 2 == 0 ? 90 : 9000), from.size() - done);
+      copier.Copy(target + done, from.data() + done, piece);
+      done += piece;
+    }
+    EXPECT_EQ(copier.Digest(), ByteHash64(from.data(), from.size(), 99));
+    ASSERT_EQ(std::memcmp(target, from.data(), from.size()), 0);
+    ASSERT_EQ(target[-1], 0xee);
+    ASSERT_EQ(target[from.size()], 0xee);
   }
 }
 

@@ -22,10 +22,11 @@ constexpr absl::Duration kStartTimeout = absl::Seconds(60);
 
 absl::Status Gone() { return absl::UnavailableError("the wire floor's peer is gone"); }
 
-int ConnectTcp(uint16_t port) {
+int ConnectTcp(uint16_t port, bool cubic) {
   const int socket_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   CAIRN_CHECK(socket_fd >= 0);
   TuneWireFloorSocket(socket_fd);
+  if (cubic) UseCubic(socket_fd);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -60,8 +61,10 @@ absl::StatusOr<std::unique_ptr<WireFloor>> WireFloor::Start(const std::string& p
   const std::string folder = testing::MakeTempFolder();
   testing::ChildProcess::Options options;
   const std::string path = absl::StrCat(folder, "/floor");
-  options.command = {absl::StrCat(programs, "/cairn_wire_floor_peer"), absl::StrCat(memory_bytes)};
-  if (transport == Transport::kUnix) options.command.push_back(path);
+  options.command = {absl::StrCat(programs, "/cairn_wire_floor_peer"), absl::StrCat(memory_bytes),
+                     transport == Transport::kUnix  ? path
+                     : transport == Transport::kTcp ? "tcp"
+                                                    : "cubic"};
   options.log_path = absl::StrCat(folder, "/log");
   options.talk = true;
   absl::StatusOr<std::unique_ptr<testing::ChildProcess>> peer =
@@ -69,13 +72,16 @@ absl::StatusOr<std::unique_ptr<WireFloor>> WireFloor::Start(const std::string& p
   if (!peer.ok()) return peer.status();
   const absl::StatusOr<std::string> port = (*peer)->ReadLine(kStartTimeout);
   if (!port.ok()) return port.status();
-  return std::unique_ptr<WireFloor>(
-      new WireFloor(folder, transport == Transport::kUnix ? path : *port, *std::move(peer)));
+  return std::unique_ptr<WireFloor>(new WireFloor(
+      folder, transport, transport == Transport::kUnix ? path : *port, *std::move(peer)));
 }
 
-WireFloor::WireFloor(std::string folder, std::string address,
+WireFloor::WireFloor(std::string folder, Transport transport, std::string address,
                      std::unique_ptr<testing::ChildProcess> peer)
-    : folder_(std::move(folder)), address_(std::move(address)), peer_(std::move(peer)) {}
+    : folder_(std::move(folder)),
+      transport_(transport),
+      address_(std::move(address)),
+      peer_(std::move(peer)) {}
 
 WireFloor::~WireFloor() {
   peer_->Kill9();
@@ -86,7 +92,9 @@ WireFloor::~WireFloor() {
 absl::StatusOr<std::unique_ptr<WireFloor::Connection>> WireFloor::Connect() const {
   uint32_t port = 0;
   const bool tcp = absl::SimpleAtoi(address_, &port);
-  const int socket_fd = tcp ? ConnectTcp(static_cast<uint16_t>(port)) : ConnectUnix(address_);
+  const int socket_fd =
+      tcp ? ConnectTcp(static_cast<uint16_t>(port), transport_ == Transport::kTcpCubic)
+          : ConnectUnix(address_);
   if (socket_fd < 0) return Gone();
   return std::make_unique<Connection>(socket_fd);
 }

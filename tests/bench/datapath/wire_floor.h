@@ -22,7 +22,9 @@ namespace cairn::bench {
 
 class WireFloor {
  public:
-  enum class Transport { kTcp, kUnix };
+  // kTcp: under the congestion control that the kernel gives to every socket, ours too. kTcpCubic:
+  // under CUBIC; BBR, where it is the kernel's default, paces loopback to half of that.
+  enum class Transport { kTcp, kTcpCubic, kUnix };
 
   // One connection, as one rank has it; blocking. Used by one thread at a time.
   class Connection {
@@ -51,9 +53,11 @@ class WireFloor {
   absl::StatusOr<std::unique_ptr<Connection>> Connect() const;
 
  private:
-  WireFloor(std::string folder, std::string address, std::unique_ptr<testing::ChildProcess> peer);
+  WireFloor(std::string folder, Transport transport, std::string address,
+            std::unique_ptr<testing::ChildProcess> peer);
 
   const std::string folder_;
+  const Transport transport_;
   const std::string address_;  // A port of loopback, or a path.
   const std::unique_ptr<testing::ChildProcess> peer_;
 };

@@ -1,4 +1,4 @@
-// cairn_wire_floor_peer MEMORY_BYTES [PATH]: the other end of WireFloor.
+// cairn_wire_floor_peer MEMORY_BYTES tcp|cubic|PATH: the other end of WireFloor.
 //
 // Listens on a free port of loopback, or on the Unix socket PATH, says which on stdout, and serves
 // each connection on a thread of its own until stdin ends.
@@ -39,10 +39,11 @@ void Serve(int socket_fd, std::vector<uint8_t>* memory) {
   close(socket_fd);
 }
 
-int ListenTcp() {
+int ListenTcp(bool cubic) {
   const int socket_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   CAIRN_CHECK(socket_fd >= 0);
   TuneWireFloorSocket(socket_fd);  // Accepted sockets inherit it.
+  if (cubic) UseCubic(socket_fd);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -69,10 +70,12 @@ int ListenUnix(const std::string& path) {
 
 int Run(int argc, char** argv) {
   uint64_t memory_bytes = 0;
-  if (argc < 2 || argc > 3 || !absl::SimpleAtoi(argv[1], &memory_bytes)) return 2;
+  if (argc != 3 || !absl::SimpleAtoi(argv[1], &memory_bytes)) return 2;
+  const std::string where = argv[2];
   std::vector<uint8_t> memory(memory_bytes);
   for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<uint8_t>(i >> 7);
-  const int listening = argc == 3 ? ListenUnix(argv[2]) : ListenTcp();
+  const bool tcp = where == "tcp" || where == "cubic";
+  const int listening = tcp ? ListenTcp(where == "cubic") : ListenUnix(where);
   std::thread([listening, &memory] {
     while (true) {
       const int socket_fd = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);

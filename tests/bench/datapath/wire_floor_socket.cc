@@ -31,6 +31,11 @@ void TuneWireFloorSocket(int socket) {
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));  // Fails on Unix sockets.
 }
 
+void UseCubic(int socket) {
+  static constexpr char kName[] = "cubic";
+  setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, kName, sizeof(kName) - 1);
+}
+
 bool SendAll(int socket, const void* bytes, size_t size) {
   const auto* at = static_cast<const uint8_t*>(bytes);
   while (size > 0) {

@@ -10,6 +10,8 @@ namespace cairn::bench {
 
 // Large buffers, no delay.
 void TuneWireFloorSocket(int socket);
+// CUBIC for a TCP socket, where the kernel has it.
+void UseCubic(int socket);
 
 bool SendAll(int socket, const void* bytes, size_t size);
 bool ReceiveAll(int socket, void* bytes, size_t size);

@@ -310,5 +310,41 @@ TEST_F(WriteTest, ABlockDeletedAfterItWasPresentTakesNoLateOptionalPart) {
   Audit();
 }
 
+// Segments long enough to be hashed while they are copied, from runs cut anywhere.
+TEST(FillTest, LongSegmentsAreHashedOnTheWayAndAWrongByteIsRefused) {
+  constexpr size_t kSegmentBytes = 32 << 10;
+  TestStore store({.pool_bytes = 4 << 20});
+  Namespace fields = TestStore::Shape(kSegmentBytes);
+  fields.layout.groups[0].layers = 3;
+  store.Register(fields);
+  const TestPrompt prompt = store.Prompt("t", 1, 1);
+  const auto answer = store.Reserve(prompt);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const std::vector<uint8_t> right = store.Bytes(prompt.keys[0], {0, 0, 0}, 3);
+  const auto write = [&](const std::vector<uint8_t>& bytes) {
+    auto claim = store.store->BeginWrite("t", *answer->token, 1,
+                                         store.Piece(prompt.keys[0], 0, {0, 0, 0}, 3));
+    if (!claim.ok()) return claim.status();
+    size_t done = 0;
+    claim->Fill([&](size_t bytes_max) {
+      const size_t run = std::min<size_t>(bytes_max, 7001);
+      done += run;
+      return absl::MakeConstSpan(bytes).subspan(done - run, run);
+    });
+    EXPECT_EQ(done, bytes.size());
+    return store.store->FinishWrite(*std::move(claim));
+  };
+  for (size_t at : {size_t{0}, kSegmentBytes, right.size() - 1}) {
+    std::vector<uint8_t> wrong = right;
+    wrong[at] ^= 1;
+    EXPECT_EQ(write(wrong).code(), absl::StatusCode::kInvalidArgument) << at;
+  }
+  EXPECT_TRUE(write(right).ok());
+  EXPECT_TRUE(
+      store.store->Commit("t", *answer->token, {store.Piece(prompt.keys[0], 0, {0, 0, 0}, 3).run})
+          ->complete);
+  EXPECT_TRUE(store.store->Audit().ok());
+}
+
 }  // namespace
 }  // namespace cairn::node
