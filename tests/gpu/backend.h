@@ -15,6 +15,7 @@
 #include "kernels/gpu/gpu_kernels.h"
 #include "kernels/problem.h"
 #include "kernels/simt/memory_registry.h"
+#include "tests/gpu/probe.h"
 
 namespace cairn::gpu_check {
 
@@ -41,6 +42,9 @@ class Backend {
   virtual kernels::GpuKernels* kernels() = 0;
   // Null but for the emulated one.
   virtual simt::emulated::MemoryRegistry* registry() = 0;
+
+  // Null where probes run on the CPU.
+  virtual LaunchProbe probe() { return nullptr; }
 
   // --- Floors; `bytes` is a multiple of 16 ---
   // Reads all bytes and writes 4.

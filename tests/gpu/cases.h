@@ -23,6 +23,7 @@ std::vector<GpuCase> AttentionCases();
 std::vector<GpuCase> BlockCopyCases();
 std::vector<GpuCase> DeviceTierCases();
 std::vector<GpuCase> DigestCases();
+std::vector<GpuCase> PrimitiveCases();
 std::vector<GpuCase> QuantizeCases();
 
 // All of them.

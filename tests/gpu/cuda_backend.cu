@@ -7,6 +7,7 @@
 #include "kernels/gpu/cuda_kernels.h"
 #include "tests/gpu/backend.h"
 #include "tests/gpu/floor_kernels.h"
+#include "tests/gpu/probe_kernel.h"
 
 namespace cairn::gpu_check {
 namespace {
@@ -17,6 +18,11 @@ Problem Say(cudaError_t error, const char* call) {
 }
 
 cudaStream_t Of(kernels::Stream stream) { return static_cast<cudaStream_t>(stream.handle); }
+
+Problem LaunchOnCuda(const ProbeParams& params, kernels::Stream stream) {
+  return simt::Launch<kernels::ProbeKernel>(
+      {Of(stream)}, {kProbeBlocks, 1, kernels::ProbeKernel::kSharedBytes}, params);
+}
 
 // A stream, two events and a graph of one measurement.
 class Timing {
@@ -95,6 +101,7 @@ class CudaBackend final : public Backend {
   kernels::Device* device() override { return device_.get(); }
   kernels::GpuKernels* kernels() override { return &kernels_; }
   simt::emulated::MemoryRegistry* registry() override { return nullptr; }
+  LaunchProbe probe() override { return &LaunchOnCuda; }
 
   Problem Read(const std::byte* from, uint64_t bytes, uint32_t* sink,
                kernels::Stream stream) override {

@@ -11,8 +11,8 @@ constexpr std::align_val_t kPage{4096};
 }  // namespace
 
 GpuRig::GpuRig(kernels::Device* device, kernels::GpuKernels* kernels,
-               simt::emulated::MemoryRegistry* registry)
-    : device_(device), kernels_(kernels), registry_(registry) {
+               simt::emulated::MemoryRegistry* registry, LaunchProbe probe)
+    : device_(device), kernels_(kernels), registry_(registry), probe_(probe) {
   staging_ = static_cast<std::byte*>(::operator new(kStagingBytes, kPage));
   Note(device_->RegisterHost(staging_, kStagingBytes));
   Note(device_->MakeStream(&stream_));

@@ -14,6 +14,7 @@
 #include "kernels/gpu/gpu_kernels.h"
 #include "kernels/problem.h"
 #include "kernels/simt/memory_registry.h"
+#include "tests/gpu/probe.h"
 
 namespace cairn::gpu_check {
 
@@ -21,9 +22,10 @@ using kernels::Problem;
 
 class GpuRig {
  public:
-  // `registry`: of the emulated device, null for others. Nothing is owned.
+  // `registry`: of the emulated device, null for others. `probe` launches probes there. Nothing is
+  // owned.
   GpuRig(kernels::Device* device, kernels::GpuKernels* kernels,
-         simt::emulated::MemoryRegistry* registry);
+         simt::emulated::MemoryRegistry* registry, LaunchProbe probe = nullptr);
   ~GpuRig();
 
   GpuRig(const GpuRig&) = delete;
@@ -41,6 +43,8 @@ class GpuRig {
   void Download(void* to, const std::byte* from, uint64_t bytes);
   // Waits for the stream.
   void Finish();
+  // Gives a probe to the stream, or runs it on the CPU at once.
+  Problem Probe(const ProbeParams& params);
 
   // Takes a call's problem; the first one stays.
   void Note(const Problem& problem);
@@ -53,6 +57,7 @@ class GpuRig {
   kernels::Device* const device_;
   kernels::GpuKernels* const kernels_;
   simt::emulated::MemoryRegistry* const registry_;
+  const LaunchProbe probe_;
   kernels::Stream stream_;
   kernels::Event event_;
   std::byte* staging_ = nullptr;

@@ -76,7 +76,7 @@ CaseCounts RunCases(Backend* backend, const Options& options) {
   for (const GpuCase& one : AllCases()) {
     if (options.small && !one.is_small) continue;
     if (one.name.find(options.filter) == std::string::npos) continue;
-    GpuRig rig(backend->device(), backend->kernels(), backend->registry());
+    GpuRig rig(backend->device(), backend->kernels(), backend->registry(), backend->probe());
     Problem problem = one.run(rig);
     if (problem.empty()) problem = rig.TakeProblem();
     ++counts.run;

@@ -227,6 +227,23 @@ TEST(SimtBrokenAccess, CountedBeforeTheBlockHadMet) {
   ExpectFound<ReleasedTooEarly>("reads global memory without order after the write of thread", 3);
 }
 
+// One thread has acquired what the others released; the rest of its block has not met it since.
+struct AcquiredForOneself {
+  static void Run(const BrokenParams& params) {
+    const uint32_t t = simt::Thread();
+    simt::StoreGlobal(params.memory + simt::BlockX() * 64 + t, t);
+    simt::SyncBlock();
+    if (t == 0) simt::AtomicAdd(params.counter, 1);
+    if (params.keeps_rule) simt::SyncBlock();
+    if (simt::LoadGlobal(params.counter) + 1 < simt::GridX()) return;
+    for (uint32_t b = 0; b < simt::GridX(); ++b) simt::LoadGlobal(params.memory + b * 64 + t);
+  }
+};
+
+TEST(SimtBrokenAccess, AcquiredByAnotherThreadOfTheBlock) {
+  ExpectFound<AcquiredForOneself>("reads global memory without order after the write of thread", 3);
+}
+
 struct NeverAcquired {
   static void Run(const BrokenParams& params) {
     const uint32_t t = simt::Thread();

@@ -97,6 +97,24 @@ TEST(SimtBrokenOrder, MissingBarrierBetweenReadAndWrite) {
   }
 }
 
+struct OverwrittenByAnother {
+  static void Run(const BrokenParams& params) {
+    const uint32_t t = simt::Thread();
+    simt::StoreShared(t * 4, t);
+    simt::SyncBlock();
+    if (simt::Warp() == 0) simt::LoadShared<uint32_t>((t + 32) * 4);
+    if (params.keeps_rule) simt::SyncBlock();
+    if (simt::Warp() == 1) simt::StoreShared(t * 4, t);
+  }
+};
+
+TEST(SimtBrokenOrder, WriteThatFollowsAnothersRead) {
+  SimtRig rig;  // Forward: the reader comes first.
+  EXPECT_THAT(rig.Run<BodyKernel<OverwrittenByAnother>>({1, 1, 4096}, {nullptr, nullptr, false}),
+              HasSubstr("writes shared memory without a barrier after the read of"));
+  EXPECT_EQ(rig.Run<BodyKernel<OverwrittenByAnother>>({1, 1, 4096}, {nullptr, nullptr, true}), "");
+}
+
 struct WrittenTwice {
   static void Run(const BrokenParams& params) {
     const uint32_t at = params.keeps_rule ? simt::Thread() * 4 : 0;
@@ -146,6 +164,23 @@ struct WaitsForTheWrongGroup {
 
 TEST(SimtBrokenOrder, CopyThatWasNotCommitted) {
   ExpectFound<WaitsForTheWrongGroup>("that an asynchronous copy is under way to");
+}
+
+struct WaitsForTooFewGroups {
+  static void Run(const BrokenParams& params) {
+    const uint32_t t = simt::Thread();
+    for (uint32_t i = 0; i < 2; ++i) {
+      simt::CopyAsync16((i * 64 + t) * 16, params.memory + t * 4, 16);
+      simt::CopyAsyncCommit();
+    }
+    simt::CopyAsyncWait<1>();
+    simt::LoadShared<uint32_t>((params.keeps_rule ? t : 64 + t) * 16);
+    simt::CopyAsyncWait<0>();
+  }
+};
+
+TEST(SimtBrokenOrder, OneGroupMoreIsUnderWay) {
+  ExpectFound<WaitsForTooFewGroups>("that an asynchronous copy is under way to");
 }
 
 struct ReadsANeighboursCopy {
