@@ -109,6 +109,19 @@ TEST_F(DeviceFillerTest, WhatIsUsedDisplacesWhatWasUsedLongerAgo) {
   EXPECT_TRUE(first.pin);
 }
 
+TEST_F(DeviceFillerTest, WhatIsUsedDisplacesNothingThatWasUsedSince) {
+  const TestPrompt hot = world_.t().Prompt("t", 1, kDeviceBlocks);
+  world_.t().Put(hot);
+  world_.Fill();
+  const TestPrompt warm = world_.t().Prompt("t", 2, 8);
+  world_.t().Put(warm);
+  Use(warm);
+  Use(hot);
+  world_.Fill();
+  EXPECT_EQ(OnDevice(hot), kDeviceBlocks);
+  EXPECT_EQ(OnDevice(warm), 0u);
+}
+
 TEST_F(DeviceFillerTest, UseOfABlockBringsWhatIsBeforeItFirst) {
   const TestPrompt prompt = world_.t().Prompt("t", 1, kDeviceBlocks);
   const TestPrompt branch = world_.t().Branch(prompt, 4, 9, 4);
