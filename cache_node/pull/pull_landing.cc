@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/btree_set.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/hex.h"
@@ -43,7 +43,8 @@ PullLanding::PullLanding(BlockStore* store, const PullFences* fences, const Pull
 }
 
 PullLanding::~PullLanding() {
-  absl::flat_hash_set<TokenId> tokens;
+  // In an order that is the same each time.
+  absl::btree_set<TokenId> tokens;
   for (const Block& block : blocks_) tokens.insert(block.token);
   for (const TokenId& token : tokens) {
     store_->EndWriter(token, writer_);

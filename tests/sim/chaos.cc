@@ -24,11 +24,19 @@ void Chaos::ActSoon() {
 void Chaos::Act() {
   if (stopped_) return;
   ActSoon();
-  const uint32_t weights[] = {
-      options_.kill_node,         options_.drain_node,   options_.stall_node,
-      options_.damage_node,       options_.kill_router,  options_.stall_router,
-      options_.kill_worker,       options_.stall_worker, options_.block_feed_link,
-      options_.block_worker_link, options_.cut_feed,     options_.cut_payload};
+  const uint32_t weights[] = {options_.kill_node,
+                              options_.drain_node,
+                              options_.stall_node,
+                              options_.damage_node,
+                              options_.kill_router,
+                              options_.stall_router,
+                              options_.kill_worker,
+                              options_.stall_worker,
+                              options_.block_feed_link,
+                              options_.block_worker_link,
+                              options_.cut_feed,
+                              options_.cut_payload,
+                              options_.pull};
   uint32_t sum = 0;
   for (const uint32_t weight : weights) sum += weight;
   if (sum == 0) return;
@@ -67,8 +75,10 @@ void Chaos::Harm(size_t kind) {
       return target_->BlockNodeAndWorker(node, worker, both_ways, stall);
     case 10:
       return CutOne(Method::kWatchBlocks);
-    default:
+    case 11:
       return CutOne(dice_.Below(2) == 0 ? Method::kGet : Method::kWrite);
+    default:
+      return target_->PullBetween(node, dice_.Below(nodes_));
   }
 }
 

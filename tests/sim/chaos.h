@@ -19,6 +19,8 @@ class FaultTarget {
   virtual void StallNode(size_t place, absl::Duration stall) = 0;
   // Flips a bit of some block that is there.
   virtual void DamageNode(size_t place) = 0;
+  // No harm: one copies something from the other.
+  virtual void PullBetween(size_t from, size_t to) = 0;
   virtual void KillRouter(absl::Duration down_for) = 0;
   virtual void StallRouter(absl::Duration stall) = 0;
   virtual void KillWorker(size_t place, absl::Duration down_for) = 0;
@@ -44,6 +46,7 @@ struct ChaosOptions {
   uint32_t block_worker_link = 2;
   uint32_t cut_feed = 3;
   uint32_t cut_payload = 2;
+  uint32_t pull = 8;
 };
 
 class Chaos {

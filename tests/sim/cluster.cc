@@ -4,10 +4,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cache_node/store/scope_digest.h"
 #include "common/base/check.h"
 
 namespace cairn::sim {
 namespace {
+
+// For one that a node has something of.
+constexpr int kPromptsTried = 8;
 
 std::string AddressOf(size_t place) { return absl::StrCat("10.0.0.", place, ":7000"); }
 
@@ -156,6 +160,39 @@ void Cluster::DamageNode(size_t place) {
     world_->witnesses.OnDamaged(process->life(), key);
     return;
   }
+}
+
+SimNode::PullWish Cluster::AnyRegionOf(const SimNode& node) {
+  SimNode::PullWish wish;
+  for (int tries = 0; tries < kPromptsTried; ++tries) {
+    const size_t count = book_->prompts().size();
+    const size_t back = dice_.Below(std::min<size_t>(count, dice_.Chance(8000) ? 30 : count));
+    const SimPrompt& prompt = book_->prompts()[count - 1 - back];
+    const std::vector<BlockKey>& keys = prompt.prompt().keys();
+    wish = {.name_space = &prompt.name_space(),
+            .scope = book_->Find(keys[dice_.Below(keys.size())])->scope,
+            .keys = {}};
+    const BlockKey digest = node::ScopeDigest(wish.scope);
+    for (const BlockKey& key : keys) {
+      if (book_->Find(key)->scope_digest == digest) wish.keys.push_back(key);
+    }
+    const node::BlockRecords there = node.store()->DescribeBlocks(
+        wish.scope.tenant, wish.name_space->fingerprint(), {&wish.keys.front(), 1}, 0);
+    if (there.blocks[0].state == node::BlockState::kHost) break;
+  }
+  return wish;
+}
+
+void Cluster::PullBetween(size_t from, size_t to) {
+  if (from == to || faults_end_ || book_->prompts().empty()) return;
+  // By the node itself, when it runs.
+  world_->scheduler.After(absl::ZeroDuration(), nodes_[to].host, [this, from, to] {
+    SimNode* here = nodes_[to].process.get();
+    const SimNode* there = node(from);
+    if (here == nullptr || there == nullptr) return;
+    world_->log.Note(absl::StrCat(nodes_[to].name, " pulls from ", nodes_[from].name));
+    here->Pull(*there, AnyRegionOf(*there), &dice_);
+  });
 }
 
 void Cluster::KillRouter(absl::Duration down_for) {

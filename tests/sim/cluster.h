@@ -49,6 +49,7 @@ class Cluster final : public FleetView, public FaultTarget {
   void DrainNode(size_t place, absl::Duration grace, absl::Duration down_for) override;
   void StallNode(size_t place, absl::Duration stall) override;
   void DamageNode(size_t place) override;
+  void PullBetween(size_t from, size_t to) override;
   void KillRouter(absl::Duration down_for) override;
   void StallRouter(absl::Duration stall) override;
   void KillWorker(size_t place, absl::Duration down_for) override;
@@ -73,6 +74,8 @@ class Cluster final : public FleetView, public FaultTarget {
 
   void StartNode(size_t place);
   void TakeDown(size_t place, absl::Duration down_for);
+  // All blocks of one region of some prompt, mostly one of the last that the node has the first of.
+  SimNode::PullWish AnyRegionOf(const SimNode& node);
   void StartRouter();
   void StartWorker(size_t place);
   template <typename Process>

@@ -129,13 +129,23 @@ TEST(SimMutationTest, ABlockThatIsDeletedAndStays) {
 TEST(SimMutationTest, AScopeThatIsClearedAndStays) {
   Ignores mutation(Method::kClearScope);
   EXPECT_THAT(CaughtBy(&mutation), Contains(AnyOf("removed_stays_gone", "no_half_written_visible",
-                                                  "matches_were_there")));
+                                                  "matches_were_there", "fences_hold")));
 }
 
 TEST(SimMutationTest, ANamespaceThatIsRetiredAndStays) {
   Ignores mutation(Method::kRetireNamespace);
   EXPECT_THAT(CaughtBy(&mutation), Contains(AnyOf("removed_stays_gone", "no_half_written_visible",
-                                                  "matches_were_there")));
+                                                  "matches_were_there", "fences_hold")));
+}
+
+class ForgetsFences final : public NodeMutation {
+ public:
+  bool NotesFences() override { return false; }
+};
+
+TEST(SimMutationTest, WhatWasClearedAndComesBackFromAnotherNode) {
+  ForgetsFences mutation;
+  EXPECT_THAT(CaughtBy(&mutation), Contains("fences_hold"));
 }
 
 // Takes one tenant for another.

@@ -217,6 +217,14 @@ void Truth::TakeRemoval(const SeenCall& call) {
   }
 }
 
+void Truth::OnPulled(const SeenPull& pull) {
+  Node& node = nodes_[pull.node];
+  const BlockName block{pull.fingerprint, pull.tenant, pull.key};
+  Note(pull.node, " pulls ", block);
+  node.there.insert(block);
+  node.removed.erase(block);
+}
+
 void Truth::OnDamaged(const Life& /*node*/, const BlockKey& key) { damaged_.insert(key); }
 
 bool Truth::MayBeThere(const Life& node, const BlockName& block) const {

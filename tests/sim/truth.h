@@ -58,6 +58,7 @@ class Truth final : public Witness {
 
   void OnNodeDied(const Life& node) override { nodes_.erase(node); }
   void OnNodeCall(const SeenCall& call) override;
+  void OnPulled(const SeenPull& pull) override;
   void OnDamaged(const Life& node, const BlockKey& key) override;
 
   // Committed in this life, and not removed since.

@@ -65,6 +65,15 @@ struct SeenUse {
   absl::Span<const uint8_t> bytes;
 };
 
+// A block that a node copied from another, and that can be read now.
+struct SeenPull {
+  Life node;
+  const Fingerprint& fingerprint;
+  const std::string& tenant;
+  const BlockKey& key;
+  int64_t written_unix_ms = 0;  // By its first writer.
+};
+
 class Witness {
  public:
   virtual ~Witness() = default;
@@ -78,6 +87,7 @@ class Witness {
   virtual void OnFrameArrived(absl::Span<const BlockKey> /*keys*/, uint64_t /*digest_sent*/,
                               uint64_t /*digest_now*/) {}
   virtual void OnUsed(const SeenUse& /*use*/) {}
+  virtual void OnPulled(const SeenPull& /*pull*/) {}
   // A byte of the block was changed in the node's memory, by chance.
   virtual void OnDamaged(const Life& /*node*/, const BlockKey& /*key*/) {}
   virtual void OnRouterCall(const SeenCall& /*call*/) {}

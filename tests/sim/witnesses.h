@@ -34,6 +34,9 @@ class Witnesses final : public Witness {
   void OnUsed(const SeenUse& use) override {
     for (Witness* one : all_) one->OnUsed(use);
   }
+  void OnPulled(const SeenPull& pull) override {
+    for (Witness* one : all_) one->OnPulled(pull);
+  }
   void OnDamaged(const Life& node, const BlockKey& key) override {
     for (Witness* one : all_) one->OnDamaged(node, key);
   }

@@ -1,6 +1,7 @@
 #include "tests/sim/invariants/all_invariants.h"
 
 #include "tests/sim/invariants/dead_nodes_leave_routes.h"
+#include "tests/sim/invariants/fences_hold.h"
 #include "tests/sim/invariants/foreign_ids_refused.h"
 #include "tests/sim/invariants/index_equals_listing.h"
 #include "tests/sim/invariants/leases_hold.h"
@@ -25,6 +26,7 @@ std::vector<std::unique_ptr<Invariant>> AllInvariants(const Scene* scene,
   all.push_back(std::make_unique<LeasesHold>(scene));
   all.push_back(std::make_unique<NoHoleCounted>(scene));
   all.push_back(std::make_unique<RemovedStaysGone>(scene));
+  all.push_back(std::make_unique<FencesHold>(scene));
   all.push_back(std::make_unique<NoCrossingOfTenants>(scene));
   all.push_back(std::make_unique<ForeignIdsRefused>(scene));
   all.push_back(std::make_unique<SameRequestSameAnswer>(scene));

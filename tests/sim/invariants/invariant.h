@@ -47,6 +47,7 @@ class Invariant : public Witness {
   const Truth& truth() const { return *scene_->truth; }
   const FleetView& fleet() const { return *scene_->fleet; }
   absl::Time now() const { return scene_->clock->SteadyNow(); }
+  absl::Time wall_now() const { return scene_->clock->WallNow(); }
 
  private:
   const Scene* const scene_;

@@ -24,6 +24,8 @@ class NodeMutation {
   // May change what is answered.
   virtual void AfterCall(Method /*method*/, const google::protobuf::Message& /*request*/,
                          absl::Status* /*status*/, google::protobuf::Message* /*response*/) {}
+  // Of what is cleared and retired, so that pulls do not bring it back.
+  virtual bool NotesFences() { return true; }
   virtual grpc::ByteBuffer OnFrame(grpc::ByteBuffer frame) { return frame; }
   virtual void OnFeedMessage(v1::WatchBlocksResponse* /*message*/) {}
 };

@@ -10,8 +10,11 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "cache_node/pull/pull_fences.h"
 #include "cache_node/service/node_calls.h"
 #include "cache_node/service/request_memory.h"
+#include "client/cpp/namespace_handle.h"
+#include "tests/sim/dice.h"
 #include "tests/sim/network/unary_server.h"
 #include "tests/sim/node/node_session.h"
 #include "tests/testing/seeded_random.h"
@@ -40,6 +43,16 @@ class SimNode final : public Acceptor {
   ~SimNode() override;
 
   StreamEnd* Accept(StreamId stream, Method method, const Caller& caller) override;
+
+  // Blocks of one scope, consecutive in a prompt.
+  struct PullWish {
+    const NamespaceHandle* name_space = nullptr;
+    Scope scope;
+    std::vector<BlockKey> keys;
+  };
+  // Copies what it has not of them from another node, in one event; their tenant has registered the
+  // namespace. Now and then the transfer breaks, or the scope is cleared in the middle of it.
+  void Pull(const SimNode& peer, const PullWish& wish, Dice* dice);
 
   // From now on it says that it is to go.
   void Drain() { facts_.SetDraining(); }
@@ -81,6 +94,12 @@ class SimNode final : public Acceptor {
                 google::protobuf::Message* response);
   void WakeFeeds(const std::vector<node::WatcherId>& watchers);
   void BurySoon(StreamId stream);
+  void RegisterForPull(const PullWish& wish);
+  void ClearDuringPull(const PullWish& wish);
+  // A call that comes from no stream.
+  template <typename Request, typename Response>
+  void CallHere(Method method, const PullWish& wish, const Request& request,
+                absl::Status (node::NodeCalls::*call)(const Caller&, const Request&, Response*));
 
   World* const world_;
   NodeMutation* const mutation_;
@@ -96,6 +115,7 @@ class SimNode final : public Acceptor {
   node::NodeFacts facts_;
   node::FeedMessages feed_messages_;
   node::PinCount get_pins_;
+  node::PullFences fences_;
   node::NodeCalls calls_;
   NodeParts parts_;
   UnaryServer unary_;
