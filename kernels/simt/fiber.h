@@ -1,15 +1,15 @@
 // Fiber: a stack, and where the code on it stopped. FiberStacks: memory for many of them.
 //
 // A switch saves what the calling convention wants saved and nothing else (6 to 7 ns on x86-64;
-// elsewhere ucontext does it, 25 times slower). Address and thread sanitizers are told of each.
-// Fibers of one owner run on one OS thread at a time; they may move to another between switches
-// from outside.
+// elsewhere, or with CAIRN_SIMT_UCONTEXT, ucontext does it, 25 times slower). Address and thread
+// sanitizers are told of each. Fibers of one owner run on one OS thread at a time; they may move to
+// another between switches from outside.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(CAIRN_SIMT_UCONTEXT)
 #define CAIRN_SIMT_FIBER_ASSEMBLY 1
 #else
 #include <ucontext.h>

@@ -50,6 +50,9 @@ class Backend {
   // Reads all bytes and writes 4.
   virtual Problem Read(const std::byte* from, uint64_t bytes, uint32_t* sink,
                        kernels::Stream stream) = 0;
+  // The same of `runs` runs of `run_bytes` (4096 at most), in the order of a list of their indices.
+  virtual Problem ReadRuns(const std::byte* from, const uint32_t* order, uint64_t runs,
+                           uint32_t run_bytes, uint32_t* sink, kernels::Stream stream) = 0;
   // Copies within the device.
   virtual Problem Copy(std::byte* to, const std::byte* from, uint64_t bytes,
                        kernels::Stream stream) = 0;

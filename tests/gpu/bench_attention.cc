@@ -78,6 +78,34 @@ class AttentionBench {
     return problem;
   }
 
+  // Likewise by the runs of each page and head, pages in the order of the table.
+  Problem TimeReadRuns(double* seconds) {
+    const uint64_t run_bytes = RowBytes(shape_.dtype, kDim) * kPageTokens;
+    std::vector<std::unique_ptr<DeviceArray<uint32_t>>> orders;
+    std::vector<Step> steps;
+    for (uint64_t c = 0; c < copies_; ++c) {
+      std::vector<uint32_t> order;
+      const std::vector<KvPage> pages = PagesOf(c);
+      // Keys and values of one head after the other, as they are read.
+      for (uint64_t head = 0; head < kKvHeads; ++head) {
+        for (const KvPage& page : pages) {
+          order.push_back(static_cast<uint32_t>(page.offset / run_bytes + head));
+          order.push_back(static_cast<uint32_t>(page.offset / run_bytes + kKvHeads + head));
+        }
+      }
+      orders.push_back(std::make_unique<DeviceArray<uint32_t>>(&rig_, order));
+      steps.push_back([this, run_bytes, runs = order.size(),
+                       list = orders.back()->data()](kernels::Stream stream) {
+        return backend_->ReadRuns(kv_->data(), list, runs, static_cast<uint32_t>(run_bytes),
+                                  sink_->data(), stream);
+      });
+    }
+    Problem problem = rig_.TakeProblem();
+    if (problem.empty()) problem = backend_->Time(steps, kReplays, true, seconds);
+    *seconds /= static_cast<double>(copies_);
+    return problem;
+  }
+
   // Seconds of attention over one copy with `group` query heads a KV head: the best over how many
   // blocks a processor gets, 0 for one block an item.
   Problem TimeAttention(uint32_t group, double* seconds, uint32_t* blocks_per_processor) {
@@ -211,6 +239,8 @@ Problem BenchLoad(Backend* backend, const Load& load, BenchReport* report) {
   Problem problem = bench.Fill();
   double read = 0;
   if (problem.empty()) problem = bench.TimeRead(&read);
+  double read_runs = 0;
+  if (problem.empty()) problem = bench.TimeReadRuns(&read_runs);
   const double gigabytes = static_cast<double>(bench.bytes()) / 1e9;
   const bool is_bf16 = load.dtype == KvDtype::kBfloat16;
   for (const uint32_t group : {1, 4, 8}) {
@@ -221,6 +251,7 @@ Problem BenchLoad(Backend* backend, const Load& load, BenchReport* report) {
     const std::string key = std::string(is_bf16 ? "gpu_bf16" : "gpu_fp8") + "_g" +
                             std::to_string(group) + "_" + std::to_string(load.sequences) + "x" +
                             std::to_string(load.tokens);
+    report->Put(key + "_run_floor_gb_s", gigabytes / read_runs);
     report->PutTimes(
         key, gigabytes, seconds, read,
         blocks == 0 ? ", a block an item" : ", blocks a processor " + std::to_string(blocks));

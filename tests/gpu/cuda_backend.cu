@@ -107,6 +107,11 @@ class CudaBackend final : public Backend {
                kernels::Stream stream) override {
     return simt::Launch<kernels::ReadFloorKernel>({Of(stream)}, Shape(), {from, bytes / 16, sink});
   }
+  Problem ReadRuns(const std::byte* from, const uint32_t* order, uint64_t runs, uint32_t run_bytes,
+                   uint32_t* sink, kernels::Stream stream) override {
+    return simt::Launch<kernels::ReadRunsKernel>({Of(stream)}, Shape(),
+                                                 {from, order, runs, run_bytes / 16, sink});
+  }
   Problem Copy(std::byte* to, const std::byte* from, uint64_t bytes,
                kernels::Stream stream) override {
     return simt::Launch<kernels::CopyFloorKernel>({Of(stream)}, Shape(), {from, to, bytes / 16});

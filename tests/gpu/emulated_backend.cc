@@ -36,6 +36,11 @@ class EmulatedBackend final : public Backend {
     return simt::Launch<kernels::ReadFloorKernel>(Target(stream), Shape(),
                                                   {from, bytes / 16, sink});
   }
+  Problem ReadRuns(const std::byte* from, const uint32_t* order, uint64_t runs, uint32_t run_bytes,
+                   uint32_t* sink, kernels::Stream stream) override {
+    return simt::Launch<kernels::ReadRunsKernel>(Target(stream), Shape(),
+                                                 {from, order, runs, run_bytes / 16, sink});
+  }
   Problem Copy(std::byte* to, const std::byte* from, uint64_t bytes,
                kernels::Stream stream) override {
     return simt::Launch<kernels::CopyFloorKernel>(Target(stream), Shape(), {from, to, bytes / 16});

@@ -46,6 +46,43 @@ struct ReadFloorKernel {
   }
 };
 
+// Runs in the order of a list, a warp each, up to eight pieces a lane in flight: as a kernel reads
+// that follows a table of pages.
+struct ReadRunsKernel {
+  struct Params {
+    const std::byte* from = nullptr;
+    const uint32_t* order = nullptr;  // Which runs, by their index from `from` on.
+    uint64_t runs = 0;
+    uint32_t run_pieces = 0;
+    uint32_t* sink = nullptr;
+  };
+  static constexpr uint32_t kThreads = 256;
+  static constexpr uint32_t kBlocksPerProcessor = 4;
+  static constexpr uint32_t kAtOnce = 8;
+
+  static CAIRN_SIMT_DEVICE void Run(const Params& params) {
+    constexpr uint32_t kWarps = kThreads / simt::kWarpLanes;
+    uint32_t mixed = 0;
+    for (uint64_t run = uint64_t{simt::BlockX()} * kWarps + simt::Warp(); run < params.runs;
+         run += uint64_t{simt::GridX()} * kWarps) {
+      const uint64_t first = uint64_t{simt::LoadGlobal(params.order + run)} * params.run_pieces;
+      simt::Bytes16 loaded[kAtOnce] = {};
+      CAIRN_SIMT_UNROLL
+      for (uint32_t i = 0; i < kAtOnce; ++i) {
+        const uint32_t piece = i * simt::kWarpLanes + simt::Lane();
+        if (piece < params.run_pieces) {
+          loaded[i] = simt::LoadGlobalStreaming16(params.from + (first + piece) * 16);
+        }
+      }
+      CAIRN_SIMT_UNROLL
+      for (uint32_t i = 0; i < kAtOnce; ++i) {
+        mixed ^= loaded[i].word[0] ^ loaded[i].word[1] ^ loaded[i].word[2] ^ loaded[i].word[3];
+      }
+    }
+    if (mixed == 0x9e3779b9u) simt::AtomicAdd(params.sink, 1);
+  }
+};
+
 struct CopyFloorKernel {
   struct Params {
     const std::byte* from = nullptr;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "kernels/simt/simt.h"
@@ -227,6 +228,38 @@ TEST(SimtPrimitives, TheLastBlockSeesWhatAllReleased) {
     ASSERT_EQ(rig.Run<LastBlockKernel>({4, 1, 4}, {parts.data(), counter.data(), out.data()}), "");
     for (uint32_t t = 0; t < 64; ++t) EXPECT_EQ(out.values()[t], 6000 + 4 * (63 - t));
   }
+}
+
+struct CountKernel {
+  using Params = uint32_t*;
+  static constexpr uint32_t kThreads = 64;
+  static constexpr uint32_t kBlocksPerProcessor = 1;
+  static void Run(const Params& counter) {
+    simt::SyncBlock();
+    simt::AtomicAdd(counter, 1);
+  }
+};
+
+// One executor for all threads, and one for each: fibers go from one OS thread to another.
+TEST(SimtPrimitives, LaunchesOfSeveralThreads) {
+  constexpr uint32_t kThreadCount = 3;
+  SimtRig shared;
+  DeviceArray<uint32_t> counter(shared.registry(), std::vector<uint32_t>{0});
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < kThreadCount; ++i) {
+    threads.emplace_back([&] {
+      SimtRig own;
+      DeviceArray<uint32_t> own_counter(own.registry(), std::vector<uint32_t>{0});
+      for (uint32_t launch = 0; launch < 20; ++launch) {
+        EXPECT_EQ(shared.Run<CountKernel>({}, counter.data()), "");
+        EXPECT_EQ(own.Run<CountKernel>({}, own_counter.data()), "");
+      }
+      EXPECT_EQ(own_counter.values()[0], 20u * 64);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(counter.values()[0], kThreadCount * 20 * 64);
+  EXPECT_EQ(shared.TakeReport().launches, kThreadCount * 20);
 }
 
 TEST(SimtPrimitives, NothingIsLaunchedWithoutBlocks) {
