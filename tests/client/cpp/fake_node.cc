@@ -52,6 +52,11 @@ void FakeNode::CutNextGetAfter(size_t frames) {
   cut_get_after_ = frames;
 }
 
+void FakeNode::HoldNextWriteUntil(size_t frames_written) {
+  absl::MutexLock lock(&mutex_);
+  hold_write_until_ = frames_written;
+}
+
 void FakeNode::CutNextWriteAfter(size_t frames) {
   absl::MutexLock lock(&mutex_);
   cut_write_after_ = frames;

@@ -43,6 +43,9 @@ class FakeNode final : public v1::CacheNode::Service {
   void CutNextGetAfter(size_t frames);
   // Ends the next Write as UNAVAILABLE after this many answers.
   void CutNextWriteAfter(size_t frames);
+  // The next Write takes nothing until others have answered this many frames, then ends as
+  // UNAVAILABLE.
+  void HoldNextWriteUntil(size_t frames_written);
   // Answers lookups as a node that does not know the namespace.
   void ForgetNamespace();
   // Answers the next lookups as if nothing were there.
@@ -141,6 +144,7 @@ class FakeNode final : public v1::CacheNode::Service {
   std::map<std::string, std::vector<std::string>> request_ids_ ABSL_GUARDED_BY(mutex_);
   std::function<void(Frames*)> bend_ ABSL_GUARDED_BY(mutex_);
   size_t cut_get_after_ ABSL_GUARDED_BY(mutex_) = SIZE_MAX;
+  size_t hold_write_until_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: not.
   size_t cut_write_after_ ABSL_GUARDED_BY(mutex_) = SIZE_MAX;
   bool namespace_known_ ABSL_GUARDED_BY(mutex_) = true;
   int lookups_to_hide_from_ ABSL_GUARDED_BY(mutex_) = 0;

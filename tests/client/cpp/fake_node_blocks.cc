@@ -167,6 +167,14 @@ grpc::Status FakeNode::Write(
   {
     absl::MutexLock lock(&mutex_);
     cut_after = std::exchange(cut_write_after_, SIZE_MAX);
+    if (const size_t until = std::exchange(hold_write_until_, 0); until > 0) {
+      const auto enough = [this, until] {
+        mutex_.AssertReaderHeld();
+        return frames_written_ >= until;
+      };
+      mutex_.Await(absl::Condition(&enough));
+      return kCut;
+    }
     twice = answer_twice_;
   }
   v1::WriteRequest frame;

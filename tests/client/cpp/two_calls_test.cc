@@ -85,6 +85,17 @@ TEST_F(TwoCallsTest, ACutCallOfAWriteGoesOnWhereBothWereAnswered) {
   }
 }
 
+// What the other call had answered behind the gap does not hide it.
+TEST_F(TwoCallsTest, AFrameThatWasNeverTakenIsSentAgainThoughLaterOnesWereAnswered) {
+  node_->HoldNextWriteUntil(4);
+  const Prompt prompt = MakePrompt(kBlocks);
+  const absl::StatusOr<PutResult> put = Put(prompt);
+  ASSERT_TRUE(put.ok()) << put.status();
+  EXPECT_TRUE(put->complete());
+  EXPECT_TRUE(Get(prompt.keys()).AllGood());
+  EXPECT_EQ(buffer_, Payload(prompt.keys()));
+}
+
 TEST_F(TwoCallsTest, RefusalsInBothCallsAreListedOnce) {
   node_->RefusePieces(true);  // The first of every frame.
   const Prompt prompt = MakePrompt(kBlocks);
