@@ -23,6 +23,9 @@ void DeviceMetrics::AddMoves(Metrics* metrics, const StoreCounters& c) {
   add("cairn_device_uploaded_blocks_total", "Blocks that became readable on the device.",
       c.uploaded_blocks);
   add("cairn_device_uploaded_bytes_total", "Payload of them.", c.uploaded_bytes);
+  add("cairn_device_uploads_too_large_total",
+      "Blocks that are larger than a segment of the device, a sixteenth of it, and stay off it.",
+      c.uploads_too_large);
   add("cairn_device_uploads_shed_total", "Blocks not copied there, for want of room in the queue.",
       c.uploads_shed);
   add("cairn_device_uploads_declined_total", "Blocks not worth the room of those that are there.",

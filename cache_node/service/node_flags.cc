@@ -70,9 +70,10 @@ ABSL_FLAG(std::string, device, "none",
           "Device whose memory holds copies of blocks above host memory: none, cuda:N, or emulated "
           "(plain memory, for tests).");
 ABSL_FLAG(cairn::ByteSize, device_bytes, cairn::ByteSize(),
-          "Bytes of its memory for blocks, taken at the start. Required with --device.");
+          "Bytes of its memory for blocks, taken at the start, of which a block may have a "
+          "sixteenth. Required with --device.");
 ABSL_FLAG(cairn::ByteSize, device_index_memory, cairn::ByteSize::MiB(64),
-          "What is known of blocks there; beyond it none is copied.");
+          "What is known of blocks there; beyond it one is copied only in place of others.");
 
 ABSL_FLAG(std::string, peer_file, "",
           "Nodes that this one may pull blocks from, re-read: a line each, node id and address. "

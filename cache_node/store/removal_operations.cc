@@ -25,10 +25,13 @@ void RemoveCounted(StoreState* state, BlockEntry* entry, RemovalReason reason,
   state->Remove(entry, reason);
 }
 
-// One block of a tier's scope, wherever else it is.
+// One block of a tier's scope, wherever else it is. What was loaded from there is the same block;
+// what a writer put into host memory meanwhile is not.
 void RemoveOneOf(StoreState* state, const DiskIndex& tier, const DiskScopeRecord& scope,
                  RemovalReason reason, RemovedBlocks* removed) {
   const ParentId block{scope.partition, tier.At(scope.first).key};
+  BlockEntry* entry = state->index.Find(block.partition, block.key);
+  if (entry != nullptr && entry->loaded) return RemoveCounted(state, entry, reason, removed);
   CountPinned(*state, state->device.Find(block.partition, block.key), removed);
   CAIRN_CHECK(state->RemoveCopies(block, reason));
   ++removed->blocks;
@@ -67,8 +70,8 @@ bool ClearSweep::Step(StoreState* state) {
     CAIRN_CHECK(list->first != nullptr);
     RemoveCounted(state, list->first, RemovalReason::kCleared, &removed_);
   }
-  // What is left elsewhere is not in host memory, or came there after the sweep began: its loads
-  // and its new copy share the key, but the copy elsewhere is of before.
+  // What is left elsewhere is not in host memory, or came there after the sweep began: a new copy
+  // shares the key, but the copy elsewhere, and what was loaded from it, are of before.
   for (; steps > 0; --steps) {
     bool any = false;
     for (const DiskIndex* tier : {&state->device.index, &state->disk.index}) {

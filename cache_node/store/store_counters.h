@@ -43,6 +43,7 @@ struct StoreCounters {
   Counter device_evicted_blocks{0};  // Left the device for others.
   Counter uploaded_blocks{0};        // Became readable on the device.
   Counter uploaded_bytes{0};         // Their payload.
+  Counter uploads_too_large{0};      // Blocks that fit into no segment of it.
   Counter uploads_shed{0};           // Forgotten, for want of room in the queue.
   Counter uploads_declined{0};       // No room there that they were worth.
   Counter uploads_failed{0};         // Taken, and not copied or not wanted any more.

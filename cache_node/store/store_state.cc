@@ -133,6 +133,9 @@ void StoreState::Publish(BlockEntry* entry) {
   if (disk.enabled && entry->block_bytes() > disk.options.block_bytes_max) {
     counters->spills_too_large.fetch_add(1, std::memory_order_relaxed);
   }
+  if (device.serves() && entry->block_bytes() > device.memory()->slot_bytes_max()) {
+    counters->uploads_too_large.fetch_add(1, std::memory_order_relaxed);
+  }
   if (disk.options.admission == SpillAdmission::kAlways && QueueSpill(entry) == Queued::kFull) {
     counters->spills_shed.fetch_add(1, std::memory_order_relaxed);
   }

@@ -51,12 +51,30 @@ DeviceState::Worth WorthOf(const BlockEntry& entry) {
   return {.priority = kept ? entry.retention.priority : kPriorityDefault, .stamp = entry.stamp};
 }
 
+// A free slot, for a block that the index has room for beside those on their way; or null.
+DeviceBlock* TakeKnown(StoreState* state, const BlockEntry& entry, const DiskScope& scope) {
+  constexpr uint64_t kBytesPerUpload = DiskIndex::kBytesPerBlock + DiskIndex::kBytesPerExpiry +
+                                       DiskIndex::kBytesPerWaitingParent + DiskFiles::kBytesPerSlot;
+  DeviceState& device = state->device;
+  DeviceBlock* block = device.Take(*entry.map, &state->ledger, entry.space->slot_class.tenant);
+  if (block == nullptr) return nullptr;
+  const uint64_t coming_bytes = (device.uploads.size() + 1) * kBytesPerUpload;
+  if (device.HasIndexRoom(*block, scope) &&
+      device.bytes() + DiskScopes::BytesOf(scope) + coming_bytes <=
+          device.options.index_bytes_max) {
+    return block;
+  }
+  device.Pin(block);
+  device.Unpin(block, &state->ledger);  // Its slot is free again.
+  return nullptr;
+}
+
 // A slot, for which others of less worth leave; null when there is none.
 DeviceBlock* MakeRoom(StoreState* state, const BlockEntry& entry, size_t* steps) {
   DeviceState& device = state->device;
-  const TenantIndex tenant = entry.space->slot_class.tenant;
+  const DiskScope scope = state->DiskScopeOf(entry);
   for (;;) {
-    DeviceBlock* block = device.Take(*entry.map, &state->ledger, tenant);
+    DeviceBlock* block = TakeKnown(state, entry, scope);
     if (block != nullptr || !entry.used || *steps == 0) return block;
     // Of its own size first: one of these is enough. Others leave until a segment is empty.
     DeviceBlock* victim = device.Victim(entry.block_bytes(), /*other_sizes=*/false);
@@ -144,8 +162,12 @@ std::optional<UploadOperations::Taken> UploadOperations::Take(StoreState* state,
     DeviceBlock* block = MakeRoom(state, *entry, steps);
     if (held != nullptr) device.Unpin(held, &state->ledger);
     if (block != nullptr) return Begin(state, entry, block);
+    if (*steps == 0) {  // Others have left, and more are to leave: go on at the next call.
+      device.wanted.push_back(wanted);
+      entry->wanted_on_device = true;
+      break;
+    }
     state->counters->uploads_declined.fetch_add(1, std::memory_order_relaxed);
-    if (*steps == 0) break;
   }
   return std::nullopt;
 }

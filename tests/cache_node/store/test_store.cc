@@ -35,7 +35,10 @@ TestStore::TestStore(TestStoreOptions options)
   auto memory = HostMemory::Create(options.pool_bytes, options.device);
   CAIRN_CHECK_OK(memory.status());
   BlockStore::Signals signals;
-  signals.settled = [this] { ++settled_signals; };
+  signals.settled = [this] {
+    ++settled_signals;
+    if (const std::function<void()> hook = on_settled) hook();
+  };
   signals.feed = [this](std::vector<WatcherId>) { ++feed_signals; };
   signals.spills = [this] { ++spill_signals; };
   signals.loads = [this] { ++load_signals; };

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -122,6 +123,9 @@ class TestStore {
   testing::SeededRandom random;
   StoreCounters counters;
   std::atomic<uint64_t> settled_signals{0};
+  // Called with each of them, outside of the store's lock: what happens between two steps of a
+  // call.
+  std::function<void()> on_settled;
   std::atomic<uint64_t> feed_signals{0};
   std::atomic<uint64_t> spill_signals{0};
   std::atomic<uint64_t> load_signals{0};
