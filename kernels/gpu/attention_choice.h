@@ -40,7 +40,20 @@ inline Problem CheckLaunch(const GpuAttention& attention) {
     return "query_heads " + std::to_string(attention.query_heads) +
            " is not a multiple of kv_heads " + std::to_string(attention.shape.kv_heads);
   }
+  const uint32_t latent = attention.latent_value_dim;
+  const uint32_t key_dim = attention.shape.key_dim;
+  if (attention.shape.value_dim == 0 ? latent < 2 || latent > key_dim || latent % 2 != 0
+                                     : latent != 0) {
+    return "latent_value_dim " + std::to_string(latent) + " does not go with key_dim " +
+           std::to_string(key_dim) + " and value_dim " + std::to_string(attention.shape.value_dim);
+  }
   if (attention.plan == nullptr) return "plan is null";
+  for (const void* buffer :
+       {static_cast<const void*>(attention.plan), static_cast<const void*>(attention.counters),
+        static_cast<const void*>(attention.partials)}) {
+    if (reinterpret_cast<uintptr_t>(buffer) % 16 == 0) continue;
+    return "plan, counters or partials are not aligned to 16 bytes";
+  }
   if (attention.blocks == 0) return "blocks is 0";
   return "";
 }

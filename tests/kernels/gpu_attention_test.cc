@@ -242,12 +242,33 @@ TEST(GpuAttentionTest, ALaunchWithoutItsBuffersIsAProblem) {
   GpuAttention attention = GpuAttentionOf(a_case.batch());
   const simt::LaunchTarget nowhere;
   EXPECT_THAT(LaunchAttention(attention, nowhere), HasSubstr("plan is null"));
-  const std::byte plan{};
-  attention.plan = &plan;
+  alignas(16) const std::byte plan[32] = {};
+  attention.plan = plan + 8;
+  EXPECT_THAT(LaunchAttention(attention, nowhere), HasSubstr("not aligned to 16 bytes"));
+  attention.plan = plan;
   EXPECT_THAT(LaunchAttention(attention, nowhere), HasSubstr("blocks is 0"));
   attention.blocks = 1;
   attention.query_heads = 3;
   EXPECT_THAT(LaunchAttention(attention, nowhere), HasSubstr("query_heads 3"));
+}
+
+TEST(GpuAttentionTest, ALaunchWithValuesOfNoShapeIsAProblem) {
+  CaseOptions options = OptionsOf(KvDtype::kBfloat16, 16, 64, 4);
+  AttentionCase a_case(options);
+  GpuAttention attention = GpuAttentionOf(a_case.batch());
+  alignas(16) const std::byte plan[16] = {};
+  attention.plan = plan;
+  const simt::LaunchTarget nowhere;
+  attention.latent_value_dim = 64;
+  EXPECT_THAT(LaunchAttention(attention, nowhere), HasSubstr("latent_value_dim 64"));
+  attention.shape.value_dim = 0;
+  for (const uint32_t wrong : {0u, 63u, 66u}) {
+    attention.latent_value_dim = wrong;
+    EXPECT_THAT(LaunchAttention(attention, nowhere),
+                HasSubstr("latent_value_dim " + std::to_string(wrong) + " does not go with"));
+  }
+  attention.latent_value_dim = 64;
+  EXPECT_THAT(LaunchAttention(attention, nowhere), HasSubstr("blocks is 0"));
 }
 
 }  // namespace
