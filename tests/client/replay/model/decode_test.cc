@@ -72,6 +72,17 @@ TEST_F(DecodeTest, AnyPrefillChunkGivesTheSameBits) {
   }
 }
 
+TEST_F(DecodeTest, ALongPromptGivesTheSameBitsInAnyChunk) {
+  // More tokens than a kernel takes at once, which then merges its own partial results.
+  const std::vector<uint32_t> prompt = RandomPrompt(model_.shape(), 560, 9);
+  ASSERT_TRUE(local_->Truncate(kSequence, 0).ok());
+  const Story whole = Tell(model_, prompt, kWholePrompt, 8, local_.get());
+  ASSERT_TRUE(local_->Truncate(kSequence, 0).ok());
+  const Story chunked = Tell(model_, prompt, 37, 8, local_.get());
+  EXPECT_EQ(chunked.prompt_logits, whole.prompt_logits);
+  EXPECT_EQ(chunked.decoded.last_logits, whole.decoded.last_logits);
+}
+
 TEST_F(DecodeTest, APrefixOfAnotherWorkerGivesTheSameBits) {
   for (uint64_t blocks : {1u, 2u, 4u}) {
     const auto filled = Holder(0, blocks);
