@@ -17,6 +17,11 @@ namespace {
 
 constexpr char kGetMethod[] = "/cairn.v1.CacheNode/Get";
 
+absl::Status Silent(absl::Duration duration) {
+  return absl::DeadlineExceededError(
+      absl::StrCat("the peer has sent nothing for ", absl::FormatDuration(duration)));
+}
+
 absl::Status Stopped() { return absl::CancelledError("this node stops"); }
 
 absl::Status Broken(size_t record, absl::string_view what) {
@@ -99,6 +104,7 @@ absl::Status PeerSource::Call(const PullTarget& target, absl::Duration timeout,
   const grpc::Status status = (link_.control()->*method)(&context, request, response);
   absl::MutexLock lock(&mutex_);
   calls_.erase(&context);
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) return Silent(timeout);
   return FromGrpcStatus(status);
 }
 
@@ -160,8 +166,7 @@ absl::Status PeerSource::Fetch(const PullTarget& target, absl::Span<const BlockK
   while (true) {
     const std::optional<RawCall::Done> done = call.NextWithin(kSilenceMax);
     if (!done.has_value()) {
-      taken = absl::DeadlineExceededError(
-          absl::StrCat("the peer has sent nothing for ", absl::FormatDuration(kSilenceMax)));
+      taken = Silent(kSilenceMax);
       call.Cancel();
       break;
     }

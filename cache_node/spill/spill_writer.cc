@@ -18,9 +18,9 @@ absl::Time SpillWriter::due() const {
 
 // False: a name could not be made durable, so blocks must wait.
 bool SpillWriter::SaveNamespaces() {
-  for (const DiskTier::KnownNamespace& known : store_->UnsavedNamespaces(kNamespacesPerStep)) {
-    if (!tier_->PutNamespace(known).ok()) return false;
-    const std::optional<DiskTier::Fence> fence = store_->NamespaceSaved(known);
+  for (const NamespaceTask& task : store_->UnsavedNamespaces(kNamespacesPerStep)) {
+    if (!tier_->PutNamespace(task.known).ok()) return false;
+    const std::optional<DiskTier::Fence> fence = store_->NamespaceSaved(task);
     if (fence.has_value() && !tier_->PutFence(*fence).ok()) return false;
   }
   return true;

@@ -273,8 +273,8 @@ class BlockStore {
 
   // Labels that are not durable yet: to be put into the ledger, before blocks are. A fence in the
   // answer is to be put again, as the namespace was retired meanwhile.
-  std::vector<DiskTier::KnownNamespace> UnsavedNamespaces(size_t max) const;
-  std::optional<DiskTier::Fence> NamespaceSaved(const DiskTier::KnownNamespace& known);
+  std::vector<NamespaceTask> UnsavedNamespaces(size_t max) const;
+  std::optional<DiskTier::Fence> NamespaceSaved(const NamespaceTask& task);
 
   // Whether the tier reads and writes. While it fails, its blocks are kLoadFailed.
   void SetDiskHealth(DiskTier::Health health);

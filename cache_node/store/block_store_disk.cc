@@ -159,7 +159,8 @@ DiskTier::Fence BlockStore::RecoverLedger(const DiskTier::Ledger& ledger) {
     const absl::StatusOr<NamespaceTable::Registration> registered =
         state_->namespaces.Register(known.tenant, known.name, *fingerprint, known.fields, *map);
     if (!registered.ok()) continue;
-    state_->namespaces.MarkSaved({known.tenant, known.name}, *fingerprint);
+    state_->namespaces.MarkSaved({known.tenant, known.name}, *fingerprint,
+                                 registered->record->epoch.load(std::memory_order_relaxed));
     if (!registered->created) continue;
     state_->feed.Record(FeedNamespace{.namespace_index = registered->record->index,
                                       .tenant = known.tenant,
@@ -203,22 +204,24 @@ uint64_t BlockStore::OldestSequence() const {
                    disk.oldest_lost});
 }
 
-std::vector<DiskTier::KnownNamespace> BlockStore::UnsavedNamespaces(size_t max) const {
+std::vector<NamespaceTask> BlockStore::UnsavedNamespaces(size_t max) const {
   absl::ReaderMutexLock lock(&mutex_);
-  std::vector<DiskTier::KnownNamespace> unsaved;
+  std::vector<NamespaceTask> unsaved;
   const NamespaceTable& namespaces = state_->namespaces;
   for (const auto& [tenant, name] : namespaces.Unsaved(max)) {
-    unsaved.push_back({tenant, name, namespaces.BoundTo({tenant, name}).fields});
+    const NamespaceRecord& record = namespaces.BoundTo({tenant, name});
+    unsaved.push_back({.known = {tenant, name, record.fields},
+                       .epoch = record.epoch.load(std::memory_order_relaxed)});
   }
   return unsaved;
 }
 
-std::optional<DiskTier::Fence> BlockStore::NamespaceSaved(const DiskTier::KnownNamespace& known) {
-  const absl::StatusOr<Fingerprint> fingerprint = FingerprintOf(known.fields);
+std::optional<DiskTier::Fence> BlockStore::NamespaceSaved(const NamespaceTask& task) {
+  const absl::StatusOr<Fingerprint> fingerprint = FingerprintOf(task.known.fields);
   CAIRN_CHECK_OK(fingerprint.status());
   absl::MutexLock lock(&mutex_);
   const NamespaceRecord* retired =
-      state_->namespaces.MarkSaved({known.tenant, known.name}, *fingerprint);
+      state_->namespaces.MarkSaved({task.known.tenant, task.known.name}, *fingerprint, task.epoch);
   if (retired == nullptr) return std::nullopt;
   DiskTier::Fence fence;
   fence.fingerprint = *fingerprint;

@@ -107,7 +107,15 @@ absl::StatusOr<RemovedBlocks> BlockStore::ClearScope(absl::string_view tenant,
   fence.fingerprint = fingerprint;
   fence.tenant = std::string(tenant);
   fence.scope_digest = scope_digest;
-  if (ledger_ == nullptr || tenant.empty()) return ClearFenced(fence);
+  if (tenant.empty()) return ClearFenced(fence);
+  if (ledger_ == nullptr) {
+    {
+      Section section(this);
+      state_->disk.fences.Hold(fence);
+    }
+    const absl::Cleanup release = [this, &fence] { ReleaseFence(fence); };
+    return ClearFenced(fence);
+  }
   absl::StatusOr<DiskTier::Fence> held = HoldFence(fence);
   if (!held.ok()) return held.status();
   const absl::Cleanup release = [this, &held] { ReleaseFence(*held); };

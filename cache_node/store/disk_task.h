@@ -9,6 +9,7 @@
 
 #include "absl/types/span.h"
 #include "cache_node/store/block_pin.h"
+#include "cache_node/tiers/disk/disk_tier.h"
 #include "cache_node/tiers/disk/disk_types.h"
 #include "common/identity/payload_map.h"
 
@@ -35,6 +36,12 @@ struct MoveTask {
   WriteTask write;
   DiskPlace from;
   uint64_t old_sequence = 0;  // Of the record there.
+};
+
+// A label that is to be put into the ledger, as it is bound at this epoch of its namespace.
+struct NamespaceTask {
+  DiskTier::KnownNamespace known;
+  uint64_t epoch = 0;
 };
 
 struct PlacedBlock {

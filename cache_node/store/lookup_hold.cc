@@ -81,10 +81,11 @@ LookupOperation::Verdict LookupOperation::Hold(StoreState* state, Found found, a
 
 bool LookupOperation::MayLoad(const StoreState& state, const StoreState::Copy& copy) const {
   if (state.disk.loading >= state.disk.options.loads_max || !state.CanLoad(copy)) return false;
-  if (copy.on_device) return true;
-  const DiskNode& node = state.disk.index.At(copy.handle);
-  return state.disk.open && !node.dying &&
-         !state.disk.fences.Held(*state.disk.index.scopes().At(node.scope).scope);
+  const DiskIndex& tier = state.IndexOf(copy);
+  const DiskNode& node = tier.At(copy.handle);
+  // Of a scope that is being cleared nothing comes back into host memory behind the sweep.
+  if (state.disk.fences.Held(*tier.scopes().At(node.scope).scope)) return false;
+  return copy.on_device || (state.disk.open && !node.dying);
 }
 
 // `*loading` stays null when it is refused.

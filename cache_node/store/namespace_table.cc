@@ -128,11 +128,12 @@ std::vector<NamespaceTable::Label> NamespaceTable::Unsaved(size_t max) const {
   return labels;
 }
 
-const NamespaceRecord* NamespaceTable::MarkSaved(const Label& label,
-                                                 const Fingerprint& fingerprint) {
+const NamespaceRecord* NamespaceTable::MarkSaved(const Label& label, const Fingerprint& fingerprint,
+                                                 uint64_t epoch) {
   auto it = labels_.find(label);
   if (it == labels_.end() || it->second->fingerprint != fingerprint) return nullptr;
-  unsaved_.erase(label);
+  const bool same = it->second->epoch.load(std::memory_order_relaxed) == epoch;
+  if (same || it->second->retired) unsaved_.erase(label);
   return it->second->retired ? it->second : nullptr;
 }
 

@@ -86,9 +86,11 @@ class NamespaceTable {
 
   // Labels that were bound and not marked saved since; none unless they are tracked.
   std::vector<Label> Unsaved(size_t max) const;
-  // The label is durable, if it is still bound to this namespace. Answers the namespace's record if
-  // it is retired now, else null.
-  const NamespaceRecord* MarkSaved(const Label& label, const Fingerprint& fingerprint);
+  // The label is durable as it was bound at this epoch, if it is still bound to this namespace.
+  // What was retired and registered anew since is to be saved anew: the fence between took the
+  // label along. Answers the namespace's record if it is retired now, else null.
+  const NamespaceRecord* MarkSaved(const Label& label, const Fingerprint& fingerprint,
+                                   uint64_t epoch);
 
   // Bumps the epoch. Answers the partitions that are to be emptied.
   std::vector<PartitionIndex> Retire(NamespaceRecord* record);

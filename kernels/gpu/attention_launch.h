@@ -11,8 +11,10 @@
 
 CAIRN_SIMT_BEGIN
 
-// On a problem (blocks 0, a buffer null, a head size or shared memory that the device does not
-// offer) nothing was launched. What the plan says is believed: it comes from PlanGpuAttention.
+// On a problem (blocks 0, a plan that is null, a buffer that is not aligned, a shape that is none,
+// a head size or shared memory that the device does not offer) nothing was launched. What the plan
+// says is believed, and that counters and partials are as large as it needs: it comes from
+// PlanGpuAttention.
 [[nodiscard]] Problem LaunchAttention(const GpuAttention& attention,
                                       const simt::LaunchTarget& target);
 

@@ -1,6 +1,8 @@
 // Method: two real nodes; one pulls slowly from the other, which is killed in the middle, comes
 // back empty, or is asked by a node whose memory is too small. What came before is there, byte for
 // byte, nothing else is, and nothing is held.
+#include <unistd.h>
+
 #include <cstdio>
 #include <fstream>
 
@@ -22,7 +24,7 @@ constexpr uint64_t kBlocks = 1024;  // 4 MiB.
 class PullTest : public ClusterTest {
  protected:
   PullTest()
-      : peers_(absl::StrCat(::testing::TempDir(), "/cairn_pull_peers_",
+      : peers_(absl::StrCat(::testing::TempDir(), "/cairn_pull_peers_", getpid(), "_",
                             ::testing::UnitTest::GetInstance()->current_test_info()->name())),
         space_(*replay::MakeReplayNamespace(kBlockTokens, kBlockBytes)) {}
 

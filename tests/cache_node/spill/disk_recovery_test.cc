@@ -76,6 +76,20 @@ TEST(DiskRecoveryTest, EpochsRiseOverRestartsAndWhatWasRetiredStaysGone) {
   }
 }
 
+// The retirement's fence took the name along; that it was saved before says nothing any more.
+TEST(DiskRecoveryTest, ANameThatWasRetiredAndRegisteredAnewWhileItWasSavedIsSavedAgain) {
+  DiskWorld world;
+  const std::vector<NamespaceTask> tasks = world.store().UnsavedNamespaces(10);
+  ASSERT_EQ(tasks.size(), 1u);
+  ASSERT_TRUE(world.tier()->PutNamespace(tasks[0].known).ok());
+  ASSERT_TRUE(world.store().RetireNamespace(world.t().fingerprint()).ok());
+  world.t().Register(TestStore::Shape(DiskWorld::kBlockBytes));
+  EXPECT_FALSE(world.store().NamespaceSaved(tasks[0]).has_value());
+  const TestPrompt prompt = world.PutOnDisk("t", 1, 3);
+  world.Restart();
+  EXPECT_EQ(world.t().Present(prompt), 3u);
+}
+
 TEST(DiskRecoveryTest, WhatIsClearedBeforeItsBlocksWereFoundStaysGone) {
   DiskWorld world;
   const TestPrompt salted = world.PutOnDisk("t", 1, 3, "salt");
