@@ -3,8 +3,8 @@
 // Everything in a frame came from outside and is checked before a byte is written: which segment a
 // piece is, that it was asked for, that its range follows what arrived before, that the segment is
 // not finished yet. A segment is hashed on its way or, when it is short or came in parts, where it
-// lies, against the key asked for, and not written again by the same attempt. Knows no gRPC call; several attempts may feed it one after the
-// other. Not thread-safe.
+// lies, against the key asked for, and not written again by the same attempt. Knows no gRPC call;
+// several attempts may feed it one after the other. Not thread-safe.
 #pragma once
 
 #include <cstddef>
