@@ -141,6 +141,13 @@ class BlockStore {
   absl::StatusOr<PinAnswer> PinForRead(absl::string_view tenant, const Fingerprint& fingerprint,
                                        const std::optional<LeaseId>& lease, const BlockKey& key);
 
+  // Pins of their own on consecutive blocks of one prompt of the lookup that made the lease, from
+  // `first_block` on: at most `count_max`, as far as the lease covers them and they can be read.
+  absl::StatusOr<std::vector<BlockPin>> LeasePins(absl::string_view tenant,
+                                                  const Fingerprint& fingerprint,
+                                                  const LeaseId& lease, uint32_t prompt,
+                                                  uint32_t first_block, uint32_t count_max);
+
   // A pin on the copy of a block on the device, by key, as PinForRead's; kDevice with a pin.
   struct DevicePinAnswer {
     DevicePin pin;
@@ -149,9 +156,8 @@ class BlockStore {
   DevicePinAnswer PinOnDevice(absl::string_view tenant, const Fingerprint& fingerprint,
                               const BlockKey& key);
 
-  // Of the tenant's own blocks: all that is known of them beside their bytes. Pins, uses and counts
-  // nothing. Blocks whose tokens would be more than `tokens_max` in all are kNotLeased; 0: without
-  // tokens.
+  // Of the tenant's own blocks: all that is known beside their bytes. Pins, uses and counts
+  // nothing. Blocks whose tokens exceed `tokens_max` in all are kNotLeased; 0: without tokens.
   BlockRecords DescribeBlocks(absl::string_view tenant, const Fingerprint& fingerprint,
                               absl::Span<const BlockKey> keys, uint64_t tokens_max) const;
 
@@ -303,8 +309,7 @@ class BlockStore {
   void Tick();
 
   // --- Retention ---
-  // Removes the blocks that expire until `wall`, and ends priorities and stays, a bounded number a
-  // call; called every few tens of milliseconds.
+  // Removes what expires until `wall`, ends priorities and stays, a bounded number a call; as Tick.
   void EndRetention(absl::Time wall);
 
   // --- Feed ---
@@ -322,8 +327,7 @@ class BlockStore {
   // What keys depend on, of a namespace that a record named.
   KeyRules NamespaceOf(uint32_t namespace_index) const;
 
-  // O(n): whether all that the store counts agrees with what it holds; INTERNAL names what does
-  // not.
+  // O(n): whether what the store counts agrees with what it holds; INTERNAL names what does not.
   absl::Status Audit() const;
 
   // --- Numbers ---

@@ -1,4 +1,5 @@
 // BlockStore: reads and writes.
+#include <algorithm>
 #include <utility>
 
 #include "cache_node/store/block_store.h"
@@ -91,6 +92,30 @@ absl::StatusOr<BlockStore::PinAnswer> BlockStore::PinForRead(absl::string_view t
     answer.pin = BlockPin(this, *entry, state_->slots.Bytes(**entry));
   }
   return answer;
+}
+
+absl::StatusOr<std::vector<BlockPin>> BlockStore::LeasePins(absl::string_view tenant,
+                                                            const Fingerprint& fingerprint,
+                                                            const LeaseId& lease, uint32_t prompt,
+                                                            uint32_t first_block,
+                                                            uint32_t count_max) {
+  std::vector<BlockPin> pins;
+  absl::Status status;
+  RunSteps([&](StoreState* state, absl::Time now) {
+    const size_t wanted = std::min<size_t>(kStepsPerLock, count_max - pins.size());
+    const absl::StatusOr<LeasedRun> run =
+        FindLeasedRun(*state, tenant, fingerprint, lease, prompt,
+                      first_block + static_cast<uint32_t>(pins.size()), wanted, now);
+    status = run.status();
+    if (!run.ok()) return true;
+    for (BlockEntry* entry : run->entries) {
+      state->Pin(entry);
+      pins.push_back(BlockPin(this, entry, state->slots.Bytes(*entry)));
+    }
+    return run->ends || pins.size() == count_max;
+  });
+  if (!status.ok()) return status;
+  return pins;
 }
 
 BlockRecords BlockStore::DescribeBlocks(absl::string_view tenant, const Fingerprint& fingerprint,

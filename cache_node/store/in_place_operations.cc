@@ -55,16 +55,16 @@ absl::StatusOr<InPlaceAnswer> ReadShareInPlace(StoreState* state, absl::string_v
   InPlaceAnswer answer;
   size_t digests = 0;
   for (const BlockKey& key : keys) {
-    auto it = lease->blocks.find(key);
-    const bool readable = it != lease->blocks.end() &&
-                          it->second->life == BlockEntry::Life::kPresent && it->second->Readable();
+    const BlockEntry* entry = lease->Find(key);
+    const bool readable =
+        entry != nullptr && entry->life == BlockEntry::Life::kPresent && entry->Readable();
     if (!readable) {
       answer.blocks.push_back({.state = BlockState::kNotLeased});
       continue;
     }
-    digests += it->second->map->segment_count();
+    digests += entry->map->segment_count();
     if (digests > digests_max && !answer.blocks.empty()) break;
-    answer.blocks.push_back(PlaceOf(state->slots.memory(), *it->second));
+    answer.blocks.push_back(PlaceOf(state->slots.memory(), *entry));
   }
   if (!hold) return answer;
   lease->readers[reader].expires = absl::InfiniteFuture();

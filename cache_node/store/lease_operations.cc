@@ -88,17 +88,42 @@ absl::StatusOr<BlockEntry*> FindReadable(const StoreState& state, absl::string_v
   }
   const Lease* lease = FindLease(state, tenant, *lease_id, now);
   if (lease == nullptr || lease->Complete(now)) return absl::AbortedError(kLeaseUnusable);
-  auto it =
-      lease->name_space->fingerprint == fingerprint ? lease->blocks.find(key) : lease->blocks.end();
-  if (it != lease->blocks.end() && it->second->life == BlockEntry::Life::kPresent &&
-      it->second->Readable()) {
+  BlockEntry* entry = lease->name_space->fingerprint == fingerprint ? lease->Find(key) : nullptr;
+  if (entry != nullptr && entry->life == BlockEntry::Life::kPresent && entry->Readable()) {
     *answer = {.state = BlockState::kHost};
-    return it->second;
+    return entry;
   }
   lookup.FindOne(state, now);
   *answer = lookup.FirstAnswer();
   if (answer->state == BlockState::kHost) answer->state = BlockState::kNotLeased;
   return nullptr;
+}
+
+absl::StatusOr<LeasedRun> FindLeasedRun(const StoreState& state, absl::string_view tenant,
+                                        const Fingerprint& fingerprint, const LeaseId& id,
+                                        uint32_t prompt, uint32_t first_block, size_t count_max,
+                                        absl::Time now) {
+  const Lease* lease = FindLease(state, tenant, id, now);
+  if (lease == nullptr || lease->Complete(now) || lease->name_space->fingerprint != fingerprint) {
+    return absl::AbortedError(kLeaseUnusable);
+  }
+  if (prompt >= lease->places.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("prompt ", prompt, " of a lease of ",
+                                                   lease->places.size(),
+                                                   " prompts, which count from 0"));
+  }
+  const std::vector<uint32_t>& places = lease->places[prompt];
+  LeasedRun run;
+  for (size_t at = first_block; at < places.size() && run.entries.size() < count_max; ++at) {
+    BlockEntry* entry = lease->links[places[at]].entry;
+    if (entry == nullptr || entry->life != BlockEntry::Life::kPresent || !entry->Readable()) {
+      run.ends = true;
+      return run;
+    }
+    run.entries.push_back(entry);
+  }
+  run.ends = first_block + run.entries.size() >= places.size();
+  return run;
 }
 
 }  // namespace cairn::node

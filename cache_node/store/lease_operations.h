@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -30,5 +31,16 @@ absl::StatusOr<BlockEntry*> FindReadable(const StoreState& state, absl::string_v
                                          const Fingerprint& fingerprint,
                                          const std::optional<LeaseId>& lease, const BlockKey& key,
                                          absl::Time now, BlockAnswer* answer);
+
+// Blocks of one prompt of a lease that can be read, consecutive. INVALID_ARGUMENT for a prompt that
+// the lookup had not.
+struct LeasedRun {
+  absl::InlinedVector<BlockEntry*, 16> entries;
+  bool ends = false;  // The next one is not there, or cannot be read.
+};
+absl::StatusOr<LeasedRun> FindLeasedRun(const StoreState& state, absl::string_view tenant,
+                                        const Fingerprint& fingerprint, const LeaseId& lease,
+                                        uint32_t prompt, uint32_t first_block, size_t count_max,
+                                        absl::Time now);
 
 }  // namespace cairn::node

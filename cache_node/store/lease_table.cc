@@ -31,6 +31,11 @@ LeaseStatus Lease::StatusAt(absl::Time now) const {
   return status;
 }
 
+BlockEntry* Lease::Find(const BlockKey& key) const {
+  auto it = blocks.find(key);
+  return it == blocks.end() ? nullptr : links[it->second].entry;
+}
+
 absl::Time Lease::NextExpiry() const {
   absl::Time next = absl::InfiniteFuture();
   for (const Reader& reader : readers) {
@@ -91,6 +96,7 @@ void LeaseTable::GivenBack(Lease* lease) {
   // A container that was emptied keeps its memory.
   lease->links = {};
   lease->blocks = {};
+  lease->places = {};
   CAIRN_CHECK(given_back_.emplace(lease->forgets, lease->id).second);
 }
 

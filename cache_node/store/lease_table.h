@@ -43,6 +43,8 @@ struct Lease {
   // Of all readers, whose expiry by `now` counts.
   bool Complete(absl::Time now) const;
   LeaseStatus StatusAt(absl::Time now) const;
+  // Null: it does not hold the block.
+  BlockEntry* Find(const BlockKey& key) const;
   // The first expiry of an active share; InfiniteFuture when there is none.
   absl::Time NextExpiry() const;
 
@@ -58,9 +60,10 @@ struct Lease {
   absl::Time due;                // Its place in the order of what happens next.
   std::vector<uint32_t> leased;  // By prompt: consecutive blocks.
   std::vector<uint32_t> usable;  // By prompt: the minimum over shares that ended.
-  // The blocks, in the order of the prompts, each once. Taken back from the end.
+  // The blocks, each once. Taken back from the end.
   std::deque<LeaseLink> links;
-  absl::flat_hash_map<BlockKey, BlockEntry*> blocks;
+  absl::flat_hash_map<BlockKey, uint32_t> blocks;  // To their places in `links`.
+  std::vector<std::vector<uint32_t>> places;       // In `links`, of each prompt's leased blocks.
   UseStamp request = 0;  // Of the lookup that it is for; resumed, of the last.
   bool used = false;     // Once ended: its blocks were, by that request.
 };

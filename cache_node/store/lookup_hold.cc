@@ -28,6 +28,7 @@ void LookupOperation::BeginResume(StoreState* state, absl::Time now) {
   answer_.lease = lease->id;
   answer_.lease_ttl = lease->ttl;
   std::fill(lease->leased.begin(), lease->leased.end(), 0);
+  for (std::vector<uint32_t>& places : lease->places) places.clear();
   untrimmed_ = lease->links.size();
 }
 
@@ -154,6 +155,7 @@ Lease* LookupOperation::LeaseOf(StoreState* state, absl::Time now) {
                    : state->options.lease_ttl_default;
   lease->readers.assign(readers, {.expires = now + lease->ttl});
   lease->leased.resize(query_.prompts.size());
+  lease->places.resize(query_.prompts.size());
   lease->request = Request(state);
   lease_ = lease->id;
   answer_.lease = lease->id;
@@ -164,9 +166,12 @@ Lease* LookupOperation::LeaseOf(StoreState* state, absl::Time now) {
 void LookupOperation::Grant(StoreState* state, BlockEntry* entry, absl::Time now) {
   if (granted_) {
     Lease* lease = LeaseOf(state, now);
-    granted_ = lease != nullptr && state->AddToLease(lease, entry);
+    const std::optional<uint32_t> place =
+        lease == nullptr ? std::nullopt : state->AddToLease(lease, entry);
+    granted_ = place.has_value();
     if (granted_) {
       ++lease->leased[prompt_];
+      lease->places[prompt_].push_back(*place);
       if (untrimmed_.has_value()) resumed_.insert(entry->key);
     }
   }

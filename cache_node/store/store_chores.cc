@@ -7,24 +7,26 @@
 
 namespace cairn::node {
 
-bool StoreState::AddToLease(Lease* lease, BlockEntry* entry) {
+std::optional<uint32_t> StoreState::AddToLease(Lease* lease, BlockEntry* entry) {
   CAIRN_CHECK(!lease->ended && (entry->life == BlockEntry::Life::kPresent ||
                                 entry->life == BlockEntry::Life::kLoading));
   if (auto it = lease->blocks.find(entry->key); it != lease->blocks.end()) {
-    return it->second == entry;
+    if (lease->links[it->second].entry != entry) return std::nullopt;
+    return it->second;
   }
   if (!ledger.TryLease(lease->tenant, entry->block_bytes())) {
     counters->refused_leased.fetch_add(1, std::memory_order_relaxed);
-    return false;
+    return std::nullopt;
   }
+  const uint32_t place = static_cast<uint32_t>(lease->links.size());
   LeaseLink& link =
       lease->links.emplace_back(LeaseLink{.lease = lease, .entry = entry, .next = entry->leases});
   if (entry->leases != nullptr) entry->leases->previous = &link;
   entry->leases = &link;
-  lease->blocks.emplace(entry->key, entry);
+  lease->blocks.emplace(entry->key, place);
   ++entry->lease_pins;
   Pin(entry);
-  return true;
+  return place;
 }
 
 void StoreState::EndLease(Lease* lease, bool used, absl::Time now) {

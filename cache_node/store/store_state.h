@@ -150,9 +150,9 @@ struct StoreState {
   UseStamp BeginReserve(uint64_t key);
 
   // --- Leases ---
-  // Pins a present or loading entry for the lease, once. False, and nothing is done, when the
-  // budget is spent.
-  bool AddToLease(Lease* lease, BlockEntry* entry);
+  // Pins a present or loading entry for the lease, once, and answers its place among the lease's
+  // links. Nothing, and nothing is done, when the budget is spent.
+  std::optional<uint32_t> AddToLease(Lease* lease, BlockEntry* entry);
   // It ends now: its blocks are given back by chores, with one use when `used`.
   void EndLease(Lease* lease, bool used, absl::Time now);
   void RevokeLease(Lease* lease, absl::Time now);
