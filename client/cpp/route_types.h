@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "cairn/v1/block.pb.h"
+#include "cairn/v1/feed.pb.h"
 #include "cairn/v1/router.pb.h"
 #include "common/base/bytes16.h"
 #include "common/rpc/labels.h"
@@ -147,6 +148,8 @@ struct ReplicaEntry {
   std::vector<Label> labels;
   // KV tokens that its own memory holds; 0: not known.
   uint64_t kv_tokens_max = 0;
+  // Draining ones get nothing new.
+  v1::DrainState drain_state = v1::DRAIN_STATE_UNSPECIFIED;
 };
 
 // A followed address, whatever stands there.
@@ -156,6 +159,15 @@ struct HolderEntry {
   std::string node_id;
   // Why its last feed ended; empty while one runs.
   std::string error;
+  // Leaves or is not ready, as the router's source of nodes says.
+  bool held_back = false;
+};
+
+// Where the router learns which nodes there are (router.proto).
+struct MembershipEntry {
+  std::string source;
+  uint32_t nodes = 0;
+  std::string error;
 };
 
 struct ReplicaList {
@@ -163,6 +175,9 @@ struct ReplicaList {
   std::vector<HolderEntry> holders;
   Incarnation router_incarnation;
   bool ready = false;
+  // Ready without all that it waited for.
+  bool degraded = false;
+  MembershipEntry membership;
 };
 
 }  // namespace cairn

@@ -128,6 +128,7 @@ ReplicaEntry EntryFromProto(const v1::ReplicaInfo& message) {
     entry.labels.push_back({label.key(), label.value()});
   }
   entry.kv_tokens_max = message.kv_tokens_max();
+  entry.drain_state = message.drain_state();
   return entry;
 }
 
@@ -142,10 +143,14 @@ absl::StatusOr<ReplicaList> ListFromProto(const v1::ListReplicasResponse& respon
     list.replicas.push_back(EntryFromProto(replica));
   }
   for (const v1::HolderInfo& holder : response.holders()) {
-    list.holders.push_back({holder.address(), holder.state(), holder.node_id(), holder.error()});
+    list.holders.push_back(
+        {holder.address(), holder.state(), holder.node_id(), holder.error(), holder.held_back()});
   }
   list.router_incarnation = *incarnation;
   list.ready = response.ready();
+  list.degraded = response.degraded();
+  list.membership = {response.membership().source(), response.membership().nodes(),
+                     response.membership().error()};
   return list;
 }
 
