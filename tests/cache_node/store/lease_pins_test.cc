@@ -1,5 +1,5 @@
-// LeasePins: pins on a leased prompt's blocks, by their place in it. Stories on a small store with a
-// fake clock.
+// LeasePins: pins on a leased prompt's blocks, by their place in it. Stories on a small store with
+// a fake clock.
 #include <gmock/gmock.h>
 
 #include "common/base/check.h"
