@@ -105,6 +105,13 @@ const PayloadMap* BlockStore::FindPayloadMap(const Fingerprint& fingerprint) con
   return record == nullptr ? nullptr : &record->map;
 }
 
+std::optional<uint64_t> BlockStore::LiveEpoch(const Fingerprint& fingerprint) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const NamespaceRecord* record = state_->namespaces.FindLive(fingerprint);
+  if (record == nullptr) return std::nullopt;
+  return record->epoch.load(std::memory_order_relaxed);
+}
+
 const Namespace* BlockStore::FindNamespace(const Fingerprint& fingerprint) const {
   absl::ReaderMutexLock lock(&mutex_);
   const NamespaceRecord* record = state_->namespaces.FindLive(fingerprint);

@@ -2,9 +2,9 @@
 // and no wall clock: time, randomness, memory, hashing and eviction come through the constructor.
 //
 // What it keeps: a reader gets committed bytes or a miss; nothing half written is visible; a slot
-// is not reused under a pin; only consecutive blocks count; everything is bounded and every slot's
-// bytes are charged to one tenant while it lives; tenants do not see each other (blocks live in
-// partitions, one a namespace and tenant; a lookup sees the caller's and the public one).
+// is not reused under a pin; only consecutive blocks count; all is bounded and every slot's bytes
+// are charged to one tenant while it lives; tenants do not see each other (a partition is one
+// namespace and tenant; a lookup sees the caller's and the public one).
 //
 // Thread-safe. One lock guards all state; no call holds it for more than a bounded number of steps
 // (kStepsPerLock), so long calls let others in between; the exception is a feed's snapshot, which
@@ -116,6 +116,8 @@ class BlockStore {
   // valid for the store's life.
   const PayloadMap* FindPayloadMap(const Fingerprint& fingerprint) const;
   const Namespace* FindNamespace(const Fingerprint& fingerprint) const;
+  // Another after a retirement; nothing while it is unknown or retired.
+  std::optional<uint64_t> LiveEpoch(const Fingerprint& fingerprint) const;
   // Whether the tenant, or the public one, has a label for the namespace: to others it is unknown.
   bool IsKnownTo(absl::string_view tenant, const Fingerprint& fingerprint) const;
   // Fences (durably first, where there is a disk tier: the ledger's error, and nothing has
@@ -132,8 +134,7 @@ class BlockStore {
                                             uint32_t reader, absl::Duration ttl);
   absl::StatusOr<LeaseStatus> EndLease(absl::string_view tenant, const LeaseId& lease,
                                        uint32_t reader, absl::Span<const uint32_t> usable_blocks);
-  // A pin of its own on one block: through a lease, which must hold the block, or by key alone (as
-  // a single-call read). Without a pin the state says why.
+  // A pin on one block: through a lease that holds it, or by key alone. The state says why not.
   struct PinAnswer {
     BlockPin pin;
     BlockState state = BlockState::kNeverSeen;
@@ -378,8 +379,7 @@ class BlockStore {
   void Unpin(BlockEntry* entry);
   void UnpinOnDevice(DeviceBlock* block);
   void DropClaim(WriteClaim& claim);
-  // Until there are none, in sections of their own.
-  void RunChores();
+  void RunChores();  // Until there are none, in sections of their own.
   // `done = step(state, now)` under the lock, again and again until done.
   template <typename Step>
   void RunSteps(const Step& step);

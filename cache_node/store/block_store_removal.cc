@@ -83,6 +83,7 @@ absl::StatusOr<RemovedBlocks> BlockStore::RetireFenced(const DiskTier::Fence& fe
         return absl::AbortedError("the namespace was retired and registered anew meanwhile");
       }
       partitions = state_->namespaces.Retire(record);
+      counters_->revocations.fetch_add(1, std::memory_order_release);
       record->fence_sequence = fence.sequence;
       for (const FeedNamespace& label : state_->namespaces.LabelsOf(*record)) {
         state_->feed.Record(label);

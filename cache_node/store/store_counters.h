@@ -36,6 +36,9 @@ struct StoreCounters {
   Counter watchers_cut{0};
   Counter feed_shards_given_up{0};  // Sent anew to a watcher that fell behind.
   Counter segment_remakes{0};
+  // Raised, with release, after a block that is held stopped being readable, or a namespace was
+  // retired: until it moves every BlockPin that was readable is.
+  Counter revocations{0};
   // Of the device.
   Counter hit_tokens_device{
       0};  // Of hit_tokens: only there, or loaded from there and not used since.

@@ -221,6 +221,7 @@ void StoreState::Remove(BlockEntry* entry, RemovalReason reason) {
                                             .reason = tiers != 0 ? RemovalReason::kNone : reason});
   }
   if (reason != RemovalReason::kEvicted) entry->revoked.store(true, std::memory_order_release);
+  if (by_will && entry->held()) counters->revocations.fetch_add(1, std::memory_order_release);
   // Who reads it in place sees that it is not to be used any more.
   if (by_will) slots.memory().Revoke(entry->slot);
   settled = true;

@@ -65,6 +65,31 @@ TEST_F(LeasePinsTest, PinsOfALeaseAreRefusedToOthersAndAfterItsEnd) {
   EXPECT_EQ(t_.store->Status().pins, 0u);
 }
 
+TEST_F(LeasePinsTest, RevocationsMoveBeforeAPinStopsBeingReadableUnseen) {
+  BlockPin pin = t_.Pin("t", prompt_.keys[3]);
+  const uint64_t before = t_.counters.revocations;
+  // What nobody holds, and what only makes room, is not told.
+  ASSERT_TRUE(t_.store->Delete("t", t_.fingerprint(), {t_.Prompt("t", 9, 1).keys[0]}).ok());
+  for (uint32_t i = 0; i < 10; ++i) t_.Put(t_.Prompt("t", 100 + i, 30));
+  EXPECT_EQ(t_.counters.revocations, before);
+  EXPECT_TRUE(pin.readable());
+  ASSERT_TRUE(t_.store->Delete("t", t_.fingerprint(), {prompt_.keys[3]}).ok());
+  EXPECT_EQ(t_.counters.revocations, before + 1);
+  EXPECT_FALSE(pin.readable());
+}
+
+TEST_F(LeasePinsTest, ARetirementMovesRevocationsAndTheEpoch) {
+  const std::optional<uint64_t> epoch = t_.store->LiveEpoch(t_.fingerprint());
+  ASSERT_TRUE(epoch.has_value());
+  const uint64_t before = t_.counters.revocations;
+  ASSERT_TRUE(t_.store->RetireNamespace(t_.fingerprint()).ok());
+  EXPECT_GT(t_.counters.revocations, before);
+  EXPECT_FALSE(t_.store->LiveEpoch(t_.fingerprint()).has_value());
+  t_.Register(TestStore::Shape(kBlockBytes));
+  EXPECT_NE(t_.store->LiveEpoch(t_.fingerprint()), epoch);
+  EXPECT_FALSE(t_.store->LiveEpoch(Fingerprint{}).has_value());
+}
+
 TEST(LeasePinsBoundsTest, PinsOfALongLeaseAreTakenInSteps) {
   constexpr size_t kBlocks = 700;
   TestStoreOptions options;
