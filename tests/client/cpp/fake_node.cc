@@ -14,12 +14,14 @@ BlockKey KeyAt(const std::string& keys, size_t index) {
 
 }  // namespace
 
-FakeNode::FakeNode(const NamespaceHandle& name_space) : name_space_(name_space) {
+FakeNode::FakeNode(const NamespaceHandle& name_space, grpc::Service* beside)
+    : name_space_(name_space) {
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.RegisterService(this);
+  if (beside != nullptr) builder.RegisterService(beside);
   server_ = builder.BuildAndStart();
   CAIRN_CHECK(server_ != nullptr && port != 0);
   target_ = "127.0.0.1:" + std::to_string(port);

@@ -9,12 +9,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 #include "cairn/v1/cache_node.grpc.pb.h"
 #include "client/cpp/namespace_handle.h"
 
@@ -24,8 +26,9 @@ class FakeNode final : public v1::CacheNode::Service {
  public:
   using Frames = std::vector<v1::GetResponse>;
 
-  // Serves `name_space`; what RegisterNamespace is asked does not matter.
-  explicit FakeNode(const NamespaceHandle& name_space);
+  // Serves `name_space`; what RegisterNamespace is asked does not matter. `beside`, where not null,
+  // is served too and outlives it.
+  explicit FakeNode(const NamespaceHandle& name_space, grpc::Service* beside = nullptr);
   ~FakeNode() override;
 
   const std::string& target() const { return target_; }
@@ -75,6 +78,9 @@ class FakeNode final : public v1::CacheNode::Service {
   std::vector<v1::PullBlocksRequest> pulls() const;
   // Where it says that its local socket is; without, it has none.
   void OfferLocal(v1::OpenLocalResponse opened);
+  // A block, in slot order, as if it had been written; and those that are there.
+  void AddBlock(const BlockKey& key, absl::Span<const uint8_t> bytes);
+  std::optional<std::string> Block(const BlockKey& key) const;
   // Waits until a call of this method has come.
   void AwaitCall(const std::string& method) const;
   // Waits until the feed was asked for shards again, and gives these.

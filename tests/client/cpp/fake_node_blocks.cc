@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/check.h"
 #include "common/identity/segment_digest.h"
 #include "tests/client/cpp/fake_node.h"
 
@@ -235,6 +236,25 @@ grpc::Status FakeNode::Commit(grpc::ServerContext*, const v1::CommitRequest* req
   }
   response->set_complete(response->missing_size() == 0);
   return EndLocked("Commit");
+}
+
+void FakeNode::AddBlock(const BlockKey& key, absl::Span<const uint8_t> bytes) {
+  const PayloadMap& map = name_space_.payload_map();
+  CAIRN_CHECK(bytes.size() == map.block_bytes());
+  absl::MutexLock lock(&mutex_);
+  for (size_t i = 0; i < map.segment_count(); ++i) {
+    const auto segment = bytes.subspan(map.SegmentOffset(i), map.SegmentBytesAt(i));
+    present_[key][i].assign(segment.begin(), segment.end());
+  }
+}
+
+std::optional<std::string> FakeNode::Block(const BlockKey& key) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = present_.find(key);
+  if (found == present_.end()) return std::nullopt;
+  std::string bytes;
+  for (const auto& [index, segment] : found->second) bytes += segment;
+  return bytes;
 }
 
 }  // namespace cairn::testing
