@@ -299,6 +299,12 @@ CacheNodeService::WatchBlocks(Context* context) {
   return FeedStream::Start(parts_.feed, {*caller, check}, context, std::move(call));
 }
 
+Reactor* CacheNodeService::ExplainPrompt(Context* context, const v1::ExplainPromptRequest* request,
+                                          v1::ExplainPromptResponse* response) {
+  return RunOn(parts_.executor, RpcMethod::kExplainPrompt, context, &NodeCalls::ExplainPrompt,
+               request, response);
+}
+
 Reactor* CacheNodeService::Describe(Context* context, const v1::DescribeRequest* request,
                                     v1::DescribeResponse* response) {
   return RunHere(RpcMethod::kDescribe, context, &NodeCalls::Describe, *request, response);

@@ -88,6 +88,8 @@ class CacheNodeService final
                       v1::PullBlocksResponse* response) override;
   Reactor* DescribeBlocks(Context* context, const v1::DescribeBlocksRequest* request,
                           v1::DescribeBlocksResponse* response) override;
+  Reactor* ExplainPrompt(Context* context, const v1::ExplainPromptRequest* request,
+                         v1::ExplainPromptResponse* response) override;
   Reactor* OpenLocal(Context* context, const v1::OpenLocalRequest* request,
                      v1::OpenLocalResponse* response) override;
   grpc::ServerBidiReactor<v1::WatchBlocksRequest, v1::WatchBlocksResponse>* WatchBlocks(

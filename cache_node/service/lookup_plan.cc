@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cache_node/service/store_messages.h"
+#include "cache_node/store/scope_digest.h"
 #include "common/base/check.h"
 #include "common/identity/key_chain.h"
 #include "common/rpc/field_status.h"
@@ -51,29 +52,6 @@ std::vector<uint32_t> TokensOfBlocks(const std::vector<Region>& regions, size_t 
   return tokens;
 }
 
-absl::StatusOr<PromptQuery> ToPromptQuery(const v1::Prompt& message, const Caller& caller,
-                                          const std::string& tenant, const Namespace* name_space,
-                                          const BlockHasher& hasher) {
-  absl::StatusOr<PromptFields> prompt = PromptFromProto(message);
-  if (!prompt.ok()) return prompt.status();
-  PromptQuery query;
-  query.keys = std::move(prompt->keys);
-  for (Region& region : prompt->regions) {
-    if (region.scope.tenant.empty()) region.scope.tenant = tenant;
-    const absl::Status may = TenantFor(caller, region.scope.tenant, TenantUse::kRead).status();
-    if (!may.ok()) return may;
-  }
-  if (prompt->regions.empty() || name_space == nullptr) return query;
-  const absl::StatusOr<KeyRules> rules = KeyRulesOf(*name_space);
-  CAIRN_CHECK_OK(rules.status());  // It was registered.
-  absl::StatusOr<std::vector<BlockKey>> keys =
-      PromptKeys(hasher, *rules, prompt->regions, prompt->extras);
-  if (!keys.ok()) return keys.status();
-  query.keys = *std::move(keys);
-  query.tokens = TokensOfBlocks(prompt->regions, query.keys.size() * rules->block_tokens);
-  return query;
-}
-
 absl::StatusOr<LeaseWish> ToLeaseWish(const v1::LeaseOptions& options) {
   if (options.readers() < 1 || options.readers() > kReadersPerLeaseMax) {
     return absl::InvalidArgumentError(absl::StrCat("lease.readers: ", options.readers(),
@@ -83,6 +61,40 @@ absl::StatusOr<LeaseWish> ToLeaseWish(const v1::LeaseOptions& options) {
 }
 
 }  // namespace
+
+absl::StatusOr<PromptPlan> MakePromptPlan(const v1::Prompt& message, const Caller& caller,
+                                          const std::string& tenant, const Namespace* name_space,
+                                          const BlockHasher& hasher) {
+  absl::StatusOr<PromptFields> prompt = PromptFromProto(message);
+  if (!prompt.ok()) return prompt.status();
+  PromptPlan plan;
+  PromptQuery& query = plan.query;
+  query.keys = std::move(prompt->keys);
+  for (Region& region : prompt->regions) {
+    if (region.scope.tenant.empty()) region.scope.tenant = tenant;
+    const absl::Status may = TenantFor(caller, region.scope.tenant, TenantUse::kRead).status();
+    if (!may.ok()) return may;
+  }
+  if (prompt->regions.empty() || name_space == nullptr) return plan;
+  const absl::StatusOr<KeyRules> rules = KeyRulesOf(*name_space);
+  CAIRN_CHECK_OK(rules.status());  // It was registered.
+  absl::StatusOr<std::vector<BlockKey>> keys =
+      PromptKeys(hasher, *rules, prompt->regions, prompt->extras);
+  if (!keys.ok()) return keys.status();
+  query.keys = *std::move(keys);
+  query.tokens = TokensOfBlocks(prompt->regions, query.keys.size() * rules->block_tokens);
+  // A first of two regions is whole blocks: PromptKeys saw to it.
+  size_t first_block = 0;
+  for (const Region& region : prompt->regions) {
+    plan.regions.push_back({.first_block = first_block,
+                            .scope_digest = ScopeDigest(region.scope),
+                            .is_public = region.scope.tenant == kPublicTenant});
+    first_block += rules->key_scheme == KeyScheme::kCairn
+                       ? region.tokens.size() / rules->block_tokens
+                       : region.external_ids.size();
+  }
+  return plan;
+}
 
 absl::StatusOr<LookupPlan> MakeLookupPlan(const v1::LookupRequest& request, const Caller& caller,
                                           const std::string& tenant, const Namespace* name_space,
@@ -104,15 +116,15 @@ absl::StatusOr<LookupPlan> MakeLookupPlan(const v1::LookupRequest& request, cons
   plan.query.promote = request.promote();
   size_t keys = 0;
   for (int i = 0; i < request.prompts_size(); ++i) {
-    absl::StatusOr<PromptQuery> prompt =
-        ToPromptQuery(request.prompts(i), caller, tenant, name_space, hasher);
+    absl::StatusOr<PromptPlan> prompt =
+        MakePromptPlan(request.prompts(i), caller, tenant, name_space, hasher);
     if (!prompt.ok()) return InField(absl::StrCat("prompts[", i, "]"), prompt.status());
-    keys += prompt->keys.size();
+    keys += prompt->query.keys.size();
     if (keys > kKeysPerLookupMax) {
       return absl::InvalidArgumentError(
           absl::StrCat("prompts: over ", kKeysPerLookupMax, " blocks; ask in several calls"));
     }
-    plan.query.prompts.push_back(*std::move(prompt));
+    plan.query.prompts.push_back(std::move(prompt->query));
   }
   return plan;
 }

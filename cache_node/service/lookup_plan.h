@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cache_node/store/explain_types.h"
 #include "cache_node/store/store_types.h"
 #include "cairn/v1/cache_node.pb.h"
 #include "common/identity/block_hasher.h"
@@ -15,6 +16,17 @@
 #include "common/rpc/caller_identity.h"
 
 namespace cairn::node {
+
+// One prompt, its region's tenants checked.
+struct PromptPlan {
+  PromptQuery query;
+  std::vector<ExplainQuery::Region> regions;  // Of a prompt by regions, in a known namespace.
+};
+
+// `name_space` null: not known, and a prompt by regions has no keys. Errors as MakeLookupPlan's.
+absl::StatusOr<PromptPlan> MakePromptPlan(const v1::Prompt& message, const Caller& caller,
+                                          const std::string& tenant, const Namespace* name_space,
+                                          const BlockHasher& hasher);
 
 struct LookupPlan {
   std::string tenant;

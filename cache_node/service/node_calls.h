@@ -101,6 +101,10 @@ class NodeCalls {
   absl::Status PinBlocks(const Caller& caller, const v1::PinBlocksRequest& request,
                          v1::PinBlocksResponse* response);
 
+  // Blocks for a walk over all blocks.
+  absl::Status ExplainPrompt(const Caller& caller, const v1::ExplainPromptRequest& request,
+                             v1::ExplainPromptResponse* response);
+
   absl::Status OpenLocal(const Caller& caller, const v1::OpenLocalRequest& request,
                          v1::OpenLocalResponse* response);
 
@@ -121,6 +125,8 @@ class NodeCalls {
   Fingerprint KnownOrNone(absl::string_view tenant, const Fingerprint& fingerprint) const;
   // Null when it is not known to the tenant.
   const Namespace* FindNamespace(absl::string_view tenant, const Fingerprint& fingerprint) const;
+  absl::Status ExplainNamespace(absl::string_view tenant, const v1::ExplainPromptRequest& request,
+                                v1::ExplainPromptResponse* response) const;
   LookupAnswer Probe(PendingLookup& lookup) const;
   // One request of the tenant's, within its rates.
   absl::Status Admit(absl::string_view tenant) const;

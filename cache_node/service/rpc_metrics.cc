@@ -23,6 +23,7 @@ constexpr std::array<absl::string_view, kRpcMethodCount> kNames = {"RegisterName
                                                                    "PinBlocks",
                                                                    "PullBlocks",
                                                                    "DescribeBlocks",
+                                                                   "ExplainPrompt",
                                                                    "OpenLocal",
                                                                    "WatchBlocks",
                                                                    "Describe",

@@ -31,12 +31,13 @@ enum class RpcMethod : size_t {
   kPinBlocks,
   kPullBlocks,
   kDescribeBlocks,
+  kExplainPrompt,
   kOpenLocal,
   kWatchBlocks,
   kDescribe,
   kUnknown,  // A name that the service does not have.
 };
-inline constexpr size_t kRpcMethodCount = 22;
+inline constexpr size_t kRpcMethodCount = 23;
 
 absl::string_view RpcMethodName(RpcMethod method);
 

@@ -132,6 +132,7 @@ bool BlockStore::IsKnownTo(absl::string_view tenant, const Fingerprint& fingerpr
 
 void BlockStore::Tick() {
   RunSteps([](StoreState* state, absl::Time now) {
+    state->removed.AdvanceTo(now);
     const bool more = state->StepExpiry(kStepsPerLock, now);
     state->RunChores(kStepsPerLock, now);
     return !more && !state->HasChores();

@@ -30,13 +30,13 @@
 #include "absl/time/time.h"
 #include "cache_node/store/block_pin.h"
 #include "cache_node/store/block_record.h"
-#include "cache_node/store/device_options.h"
+#include "cache_node/store/block_store_options.h"
 #include "cache_node/store/device_pin.h"
 #include "cache_node/store/device_task.h"
-#include "cache_node/store/disk_options.h"
 #include "cache_node/store/disk_task.h"
 #include "cache_node/store/durable_ledger.h"
 #include "cache_node/store/eviction_policy.h"
+#include "cache_node/store/explain_types.h"
 #include "cache_node/store/feed_hub.h"
 #include "cache_node/store/in_place_types.h"
 #include "cache_node/store/store_counters.h"
@@ -65,26 +65,7 @@ class BlockStore {
   static constexpr size_t kStepsPerLock = 256;
   static constexpr size_t kNamespacesMax = 4096;
 
-  struct Options {
-    uint32_t feed_shards = 64;  // 1 to 256.
-    uint64_t index_bytes_max = uint64_t{256} << 20;
-    uint64_t namespace_bytes_max = uint64_t{64} << 20;
-    uint64_t leased_bytes_max = 0;    // 0: half of the pool.
-    uint64_t reserved_bytes_max = 0;  // 0: half of the pool.
-    uint64_t stays_bytes_max = 0;     // Of blocks that are to stay. 0: a quarter of the pool.
-    size_t removed_memory_entries = 65536;
-    size_t watcher_queue_records = 65536;
-    uint32_t leases_max = 65536;
-    uint32_t tokens_max = 65536;
-    absl::Duration lease_ttl_default = absl::Seconds(30);
-    absl::Duration lease_ttl_max = absl::Minutes(10);
-    absl::Duration token_ttl_default = absl::Seconds(30);
-    absl::Duration token_ttl_max = absl::Minutes(5);
-    absl::Duration token_life_max = absl::Minutes(30);  // However often it is renewed.
-    absl::Duration retry_after = absl::Milliseconds(100);
-    DiskOptions disk = {};      // Of no account without a disk tier,
-    DeviceOptions device = {};  // or without a device.
-  };
+  using Options = BlockStoreOptions;
 
   // Called outside the lock; must be cheap and must not call the store.
   struct Signals {
@@ -161,6 +142,16 @@ class BlockStore {
   // nothing. Blocks whose tokens exceed `tokens_max` in all are kNotLeased; 0: without tokens.
   BlockRecords DescribeBlocks(absl::string_view tenant, const Fingerprint& fingerprint,
                               absl::Span<const BlockKey> keys, uint64_t tokens_max) const;
+
+  // Why the first block that the prompt misses is not held (explain_operation.h). Takes as long as
+  // a walk over all blocks.
+  ExplainAnswer Explain(absl::string_view tenant, const Fingerprint& fingerprint,
+                        const ExplainQuery& query) const;
+  // In words, how the tenant's namespaces and public ones differ from these fields: label and first
+  // difference, those that have most in common first, at most `max`. None that is equal.
+  std::vector<std::pair<std::string, std::string>> NamespacesNear(absl::string_view tenant,
+                                                                  const Namespace& fields,
+                                                                  size_t max) const;
 
   // --- Readers of this host (cache_node/local) ---
   // Where blocks of the lease lie, as far as `digests_max` goes (in_place_operations.h). With

@@ -5,8 +5,10 @@
 #include "cache_node/store/block_store.h"
 #include "cache_node/store/commit_operation.h"
 #include "cache_node/store/describe_operation.h"
+#include "cache_node/store/explain_operation.h"
 #include "cache_node/store/lease_operations.h"
 #include "cache_node/store/lookup_operation.h"
+#include "cache_node/store/namespace_difference.h"
 #include "cache_node/store/reserve_operation.h"
 #include "cache_node/store/run_steps.h"
 #include "cache_node/store/space_path.h"
@@ -128,6 +130,34 @@ BlockRecords BlockStore::DescribeBlocks(absl::string_view tenant, const Fingerpr
     done = describe.Step(*state_);
   }
   return describe.Take();
+}
+
+ExplainAnswer BlockStore::Explain(absl::string_view tenant, const Fingerprint& fingerprint,
+                                  const ExplainQuery& query) const {
+  ExplainOperation explain(tenant, fingerprint, query);
+  bool done = false;
+  while (!done) {
+    const absl::Time now = time_->Now();
+    absl::ReaderMutexLock lock(&mutex_);
+    done = explain.Step(*state_, now);
+  }
+  return explain.Take();
+}
+
+std::vector<std::pair<std::string, std::string>> BlockStore::NamespacesNear(
+    absl::string_view tenant, const Namespace& fields, size_t max) const {
+  std::vector<std::pair<std::string, const NamespaceRecord*>> known;
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    known = state_->namespaces.LabelsOfTenant(tenant);
+    if (tenant != kPublicTenant) {
+      for (auto& label : state_->namespaces.LabelsOfTenant(kPublicTenant)) {
+        known.push_back(std::move(label));
+      }
+    }
+  }
+  // Records live as long as the store, and their fields do not change.
+  return NearestNamespaces(known, fields, max);
 }
 
 void BlockStore::Unpin(BlockEntry* entry) {

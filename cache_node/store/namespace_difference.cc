@@ -4,6 +4,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "cache_node/store/namespace_table.h"
 #include "common/base/check.h"
 #include "common/base/hex.h"
 
@@ -65,6 +66,22 @@ std::string DescribeLayoutDifference(const Layout& there, const Layout& here) {
   return "no field";
 }
 
+// Fields that are equal; of layouts, those of their groups too.
+int CommonFields(const Namespace& a, const Namespace& b) {
+  int common = a.model == b.model;
+  common += a.revision == b.revision;
+  common += a.numerics == b.numerics;
+  common += a.key_scheme == b.key_scheme;
+  common += a.layout.block_tokens == b.layout.block_tokens;
+  common += a.layout.slices == b.layout.slices;
+  for (size_t i = 0; i < std::min(a.layout.groups.size(), b.layout.groups.size()); ++i) {
+    for (const GroupField& field : kGroupFields) {
+      common += field.value(a.layout.groups[i]) == field.value(b.layout.groups[i]);
+    }
+  }
+  return common;
+}
+
 }  // namespace
 
 std::string DescribeDifference(const Namespace& there, const Namespace& here) {
@@ -82,6 +99,25 @@ std::string DescribeDifference(const Namespace& there, const Namespace& here) {
                   absl::StrCat(static_cast<uint32_t>(here.key_scheme)));
   }
   return DescribeLayoutDifference(there.layout, here.layout);
+}
+
+std::vector<std::pair<std::string, std::string>> NearestNamespaces(
+    const std::vector<std::pair<std::string, const NamespaceRecord*>>& known,
+    const Namespace& fields, size_t max) {
+  std::vector<std::pair<int, size_t>> order;  // Most in common first.
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (!(known[i].second->fields == fields)) {
+      order.emplace_back(-CommonFields(known[i].second->fields, fields), i);
+    }
+  }
+  std::sort(order.begin(), order.end());
+  if (order.size() > max) order.resize(max);
+  std::vector<std::pair<std::string, std::string>> nearest;
+  for (const auto& [common, index] : order) {
+    nearest.emplace_back(known[index].first,
+                         DescribeDifference(known[index].second->fields, fields));
+  }
+  return nearest;
 }
 
 }  // namespace cairn::node

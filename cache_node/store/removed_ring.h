@@ -6,10 +6,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
 #include "cache_node/store/removal.h"
 #include "common/base/bytes16.h"
 
@@ -26,11 +28,16 @@ class RemovedRing {
   // `entries_max` is positive and below 2^32. Takes all of its memory at once.
   explicit RemovedRing(size_t entries_max);
 
+  // What is remembered from now on left at `now`, which does not go back.
+  void AdvanceTo(absl::Time now);
   // The latest reason of a key wins.
   void Remember(PartitionIndex partition, const BlockKey& key, RemovalReason reason);
   void Forget(PartitionIndex partition, const BlockKey& key);
   // kNone: not remembered.
   RemovalReason ReasonOf(PartitionIndex partition, const BlockKey& key) const;
+  // How long ago, to the second, it left; nothing when it is not remembered.
+  std::optional<absl::Duration> AgeOf(PartitionIndex partition, const BlockKey& key,
+                                      absl::Time now) const;
   size_t size() const { return reasons_.size(); }
 
  private:
@@ -46,9 +53,14 @@ class RemovedRing {
   struct Memory {
     RemovalReason reason = RemovalReason::kNone;
     uint32_t place = 0;  // In the ring; a place that was overwritten does not erase a newer memory.
+    uint32_t left_s = 0;  // Seconds after the first AdvanceTo.
   };
 
+  uint32_t SecondsAt(absl::Time now) const;
+
   const size_t entries_max_;
+  absl::Time start_ = absl::InfinitePast();  // The first that was said.
+  absl::Time now_ = absl::InfinitePast();
   std::vector<Id> ring_;
   size_t next_ = 0;
   absl::flat_hash_map<Id, Memory> reasons_;

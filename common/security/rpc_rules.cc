@@ -13,11 +13,12 @@ constexpr RoleSet kReaders = {Role::kWorker, Role::kNode};
 constexpr RoleSet kAdmins = {Role::kAdmin};
 constexpr RoleSet kOwners = {Role::kWorker, Role::kAdmin};
 constexpr RoleSet kPullers = {Role::kWorker, Role::kRouter};
+constexpr RoleSet kExplainers = {Role::kWorker, Role::kRouter, Role::kAdmin};
 constexpr RoleSet kPeers = {Role::kNode};
 constexpr RoleSet kWatchers = {Role::kWorker, Role::kRouter, Role::kAdmin};
 constexpr RoleSet kAskers = RoleSet::All();
 
-constexpr std::array<RpcRule, 25> kRules = {{
+constexpr std::array<RpcRule, 26> kRules = {{
     {.method = "CacheNode/RegisterNamespace",
      .roles = kOwners,
      .acts_for_tenant = true,
@@ -39,6 +40,7 @@ constexpr std::array<RpcRule, 25> kRules = {{
     {.method = "CacheNode/PinBlocks", .roles = kOwners, .acts_for_tenant = true, .audited = true},
     {.method = "CacheNode/PullBlocks", .roles = kPullers},
     {.method = "CacheNode/DescribeBlocks", .roles = kPeers, .acts_for_tenant = true},
+    {.method = "CacheNode/ExplainPrompt", .roles = kExplainers},
     {.method = "CacheNode/OpenLocal", .roles = kReaders, .acts_for_tenant = true},
     {.method = "CacheNode/WatchBlocks", .roles = kWatchers},
     {.method = "CacheNode/Describe", .roles = kAskers},

@@ -57,6 +57,21 @@ TEST(RemovedRingTest, KeyThatIsPutAgainIsForgotten) {
   EXPECT_EQ(ring.size(), 0u);
 }
 
+TEST(RemovedRingTest, KnowsHowLongAgoABlockLeft) {
+  const absl::Time start = absl::FromUnixSeconds(1000);
+  RemovedRing ring(4);
+  ring.AdvanceTo(start);
+  ring.Remember(1, Key(1), RemovalReason::kEvicted);
+  ring.AdvanceTo(start + absl::Seconds(7));
+  ring.Remember(1, Key(2), RemovalReason::kEvicted);
+  const absl::Time now = start + absl::Seconds(10);
+  EXPECT_EQ(ring.AgeOf(1, Key(1), now), absl::Seconds(10));
+  EXPECT_EQ(ring.AgeOf(1, Key(2), now), absl::Seconds(3));
+  EXPECT_EQ(ring.AgeOf(1, Key(3), now), std::nullopt);
+  ring.Remember(1, Key(1), RemovalReason::kDeleted);
+  EXPECT_EQ(ring.AgeOf(1, Key(1), now), absl::Seconds(3)) << "it came back and left again";
+}
+
 TEST(RemovedRingTest, AgreesWithAListSearchedFromItsEnd) {
   struct Entry {
     uint8_t number;
