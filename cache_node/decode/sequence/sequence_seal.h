@@ -37,6 +37,7 @@ struct SealTask {
   std::string tenant;
   uint64_t writer = 0;  // Of the provenance.
   Fingerprint fingerprint;
+  uint64_t epoch = 0;  // Of the namespace's registration that the rows belong to.
   const PayloadMap* map = nullptr;
   KeyRules rules;
   Scope scope;

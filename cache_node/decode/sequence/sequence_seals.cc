@@ -81,6 +81,7 @@ bool Sequence::BeginSeal(const BlockHasher& hasher, SequenceSeal* seal, SealTask
   task->tenant = common_->tenant;
   task->writer = common_->writer;
   task->fingerprint = common_->fingerprint;
+  task->epoch = common_->epoch;
   task->map = common_->map;
   task->rules = prompt.rules;
   task->scope = region.scope;
