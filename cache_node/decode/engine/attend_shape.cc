@@ -125,11 +125,10 @@ uint64_t AttendShape::TokenBytes() const {
   return slices * kernels::SegmentOf(kv).bytes / kv.page_tokens;
 }
 
-bool SameKernel(const AttendShape& a, const AttendShape& b) {
-  return a.kv.kv_heads == b.kv.kv_heads && a.kv.page_tokens == b.kv.page_tokens &&
-         a.kv.key_dim == b.kv.key_dim && a.kv.value_dim == b.kv.value_dim &&
-         a.kv.dtype == b.kv.dtype && a.kv.scales == b.kv.scales && a.slices == b.slices &&
-         a.slice_query_heads == b.slice_query_heads && a.row_dtype == b.row_dtype &&
+bool SameAttention(const AttendShape& a, const AttendShape& b) {
+  // What else there is follows from these.
+  return a.map == b.map && a.group == b.group && a.first_slice == b.first_slice &&
+         a.slices == b.slices && a.query_heads == b.query_heads && a.row_dtype == b.row_dtype &&
          a.softmax_scale == b.softmax_scale && a.logit_soft_cap == b.logit_soft_cap &&
          a.window_tokens == b.window_tokens && a.sink_tokens == b.sink_tokens &&
          a.latent_value_dim == b.latent_value_dim;
@@ -181,6 +180,7 @@ absl::Status CheckLayer(const AttendShape& shape, uint32_t layer) {
 
 bool AllFinite(kernels::KvDtype dtype, const void* elements, uint64_t count) {
   CAIRN_CHECK(kernels::IsWideFloat(dtype));
+  if (count == 0) return true;
   switch (dtype) {
     case kernels::KvDtype::kFloat16:
       return AllFiniteLanes<uint16_t>(elements, count, 0x7c00);

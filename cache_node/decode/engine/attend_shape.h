@@ -66,8 +66,8 @@ struct AttendShape {
   // Stored bytes that one token has in one layer of all these slices.
   uint64_t TokenBytes() const;
 
-  // Whether two kernels' batches could be one.
-  friend bool SameKernel(const AttendShape& a, const AttendShape& b);
+  // Whether items of both could be of one batch, whatever their layers.
+  friend bool SameAttention(const AttendShape& a, const AttendShape& b);
 };
 
 // INVALID_ARGUMENT names the parameter, its value and what is allowed; FAILED_PRECONDITION: a group

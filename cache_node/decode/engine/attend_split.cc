@@ -165,7 +165,21 @@ bool AttendSplit::IsWorth(const Branch& branch, size_t last) const {
     if (is_all) continue;
     cost += kPartialPasses * item.rows * (shape_->OutputRowBytes() + shape_->LogSumExpRowBytes());
   }
-  return (alone - std::min(alone, Tokens(all))) * shape_->TokenBytes() > cost;
+  if (alone <= Tokens(all) || !IsThere(items_[order_[branch.begin]], branch.done, all))
+    return false;
+  return (alone - Tokens(all)) * shape_->TokenBytes() > cost;
+}
+
+bool AttendSplit::IsThere(const AttendItem& item, size_t first, const Visibility& seen) const {
+  if (shape_->window_tokens == 0) return true;
+  const auto is_null = [](const std::byte* slot) { return slot == nullptr; };
+  const uint64_t page_tokens = shape_->kv.page_tokens;
+  const auto slots = item.run.slots.begin() + first;
+  const auto end_of = [&](uint64_t token) {
+    return slots + (token + page_tokens - 1) / page_tokens;
+  };
+  return std::none_of(slots, end_of(seen.sink_end), is_null) &&
+         std::none_of(slots + seen.begin / page_tokens, end_of(seen.end), is_null);
 }
 
 void AttendSplit::AddShared(const Branch& branch, size_t last) {

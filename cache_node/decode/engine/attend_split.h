@@ -82,6 +82,9 @@ class AttendSplit {
   // Whether a pass over slots [branch.done, last) for all items of the branch reads so much less
   // that partial results are worth it.
   bool IsWorth(const Branch& branch, size_t last) const;
+  // Whether no slot of what is seen, from slot `first` on, is null: windows of two items may lie on
+  // either side of what was given back.
+  bool IsThere(const AttendItem& item, size_t first, const kernels::Visibility& seen) const;
   void AddShared(const Branch& branch, size_t last);
   void AddOwn(size_t item, size_t first);
 

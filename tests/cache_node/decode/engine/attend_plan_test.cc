@@ -213,6 +213,17 @@ TEST_F(AttendPlanTest, WindowsReadNothingBehindThemAndSinksAreSeen) {
   EXPECT_LT(plan_.totals().read_bytes, BytesOf(2 * 80));
 }
 
+TEST_F(AttendPlanTest, WindowsOnEitherSideOfWhatWasGivenBackAreNotOnePass) {
+  AttendParameters parameters = FullParameters();
+  parameters.window_tokens = 600;
+  Use(TestLayout(), parameters);
+  std::vector<const std::byte*> slots = NewSlots(160);
+  for (size_t i = 50; i < 60; ++i) slots[i] = nullptr;
+  for (int i = 0; i < 2; ++i) Add(slots, 50 * kBlockTokens - 1);
+  for (int i = 0; i < 8; ++i) Add(slots, 100 * kBlockTokens);
+  RunAndCompare();
+}
+
 TEST_F(AttendPlanTest, OneSliceAloneIsThatPartOfTheHeads) {
   AttendParameters parameters = FullParameters();
   Use(TestLayout(), parameters);

@@ -59,8 +59,8 @@ TEST_F(AttendShapeTest, SizesFollowFromTheSlicesAskedFor) {
   const AttendShape one = *MakeAttendShape(map_, parameters);
   EXPECT_EQ(one.slices, 1u);
   EXPECT_EQ(one.SegmentOffset(0, 0), map_.parts()[1].offset);
-  EXPECT_FALSE(SameKernel(all, one));
-  EXPECT_TRUE(SameKernel(all, *MakeAttendShape(map_, Good())));
+  EXPECT_FALSE(SameAttention(all, one));
+  EXPECT_TRUE(SameAttention(all, *MakeAttendShape(map_, Good())));
 }
 
 TEST_F(AttendShapeTest, WhatIsWrongIsNamed) {
