@@ -98,6 +98,13 @@ absl::Status DecodeClient::Call(Method<Request, Response> method, const Request&
 }
 
 template <typename Request, typename Response>
+absl::Status DecodeClient::CallWithin(Method<Request, Response> method, const Request& request,
+                                      absl::Duration once, Response* response) const {
+  return once > absl::ZeroDuration() ? CallOnce(method, request, once, response)
+                                     : Call(method, request, options_.control_timeout, response);
+}
+
+template <typename Request, typename Response>
 absl::Status DecodeClient::CallById(Method<Request, Response> method, Request* request,
                                     absl::Duration timeout, const RetryRules& rules,
                                     Response* response) const {
@@ -191,17 +198,18 @@ absl::StatusOr<uint64_t> DecodeClient::ReleaseWindow(const SequenceId& sequence,
   return response.blocks();
 }
 
-absl::StatusOr<v1::GetSequenceResponse> DecodeClient::GetSequence(const SequenceId& sequence) {
+absl::StatusOr<v1::GetSequenceResponse> DecodeClient::GetSequence(const SequenceId& sequence,
+                                                                  absl::Duration once) {
   v1::GetSequenceRequest request;
   request.set_sequence(std::string(sequence.view()));
   v1::GetSequenceResponse response;
-  const absl::Status status =
-      Call(&Stub::GetSequence, request, options_.control_timeout, &response);
+  const absl::Status status = CallWithin(&Stub::GetSequence, request, once, &response);
   if (!status.ok()) return status;
   return response;
 }
 
-absl::StatusOr<uint64_t> DecodeClient::CloseSequences(absl::Span<const SequenceId> sequences) {
+absl::StatusOr<uint64_t> DecodeClient::CloseSequences(absl::Span<const SequenceId> sequences,
+                                                      absl::Duration once) {
   uint64_t closed = 0;
   for (size_t begin = 0; begin < sequences.size(); begin += kSequencesPerCloseMax) {
     v1::CloseSequencesRequest request;
@@ -209,8 +217,7 @@ absl::StatusOr<uint64_t> DecodeClient::CloseSequences(absl::Span<const SequenceI
       request.mutable_sequences()->append(id.view().data(), id.view().size());
     }
     v1::CloseSequencesResponse response;
-    const absl::Status status =
-        Call(&Stub::CloseSequences, request, options_.control_timeout, &response);
+    const absl::Status status = CallWithin(&Stub::CloseSequences, request, once, &response);
     if (!status.ok()) return status;
     closed += response.closed();
   }

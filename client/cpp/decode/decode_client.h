@@ -76,9 +76,13 @@ class DecodeClient {
   // Blocks given back.
   absl::StatusOr<uint64_t> ReleaseWindow(const SequenceId& sequence, uint64_t before_token,
                                          uint64_t sink_tokens);
-  absl::StatusOr<v1::GetSequenceResponse> GetSequence(const SequenceId& sequence);
+  // `once` above zero: one attempt of at most so long, where waiting for a node that may be gone
+  // is worse than not knowing.
+  absl::StatusOr<v1::GetSequenceResponse> GetSequence(const SequenceId& sequence,
+                                                      absl::Duration once = {});
   // How many were open. Any number of them.
-  absl::StatusOr<uint64_t> CloseSequences(absl::Span<const SequenceId> sequences);
+  absl::StatusOr<uint64_t> CloseSequences(absl::Span<const SequenceId> sequences,
+                                          absl::Duration once = {});
 
   // Attention over leased blocks, once: one result an item, to be checked (attend_result.h).
   absl::StatusOr<std::vector<v1::AttendResult>> Attend(const v1::AttendRequest& request,
@@ -100,6 +104,9 @@ class DecodeClient {
   template <typename Request, typename Response>
   absl::Status Call(Method<Request, Response> method, const Request& request,
                     absl::Duration timeout, Response* response) const;
+  template <typename Request, typename Response>
+  absl::Status CallWithin(Method<Request, Response> method, const Request& request,
+                          absl::Duration once, Response* response) const;
   // With a request id of its own for each request, kept for its repetitions.
   template <typename Request, typename Response>
   absl::Status CallById(Method<Request, Response> method, Request* request, absl::Duration timeout,

@@ -183,20 +183,23 @@ void DecodeStream::Close(absl::Duration wait) {
     Poll();
     const absl::Duration left = until - clock_->SteadyNow();
     if (!status_.ok()) break;
-    if (left <= absl::ZeroDuration())
+    if (left <= absl::ZeroDuration() || !queue_->WaitWithin(left)) {
       End(absl::CancelledError("closed"));
-    else
-      (void)queue_->WaitWithin(left);
+    }
   }
   status_ = absl::CancelledError("closed");
 }
 
 void AwaitAny(CallQueue* queue, const Clock& clock, absl::Span<DecodeStream* const> streams) {
   absl::Time deadline = absl::InfiniteFuture();
-  for (DecodeStream* stream : streams) deadline = std::min(deadline, stream->deadline());
+  bool told = false;
+  for (DecodeStream* stream : streams) {
+    deadline = std::min(deadline, stream->deadline());
+    told |= stream->HasEnded();
+  }
   if (deadline == absl::InfiniteFuture()) return;
   const absl::Duration left = deadline - clock.SteadyNow();
-  if (left > absl::ZeroDuration()) (void)queue->WaitWithin(left);
+  if (!told && left > absl::ZeroDuration()) (void)queue->WaitWithin(left);
   for (DecodeStream* stream : streams) stream->Poll();
 }
 

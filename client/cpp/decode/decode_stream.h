@@ -62,6 +62,8 @@ class DecodeStream {
   // Waits for that until the step's deadline; the stream's status when it ended. REQUIRES: the
   // step was sent and not taken.
   absl::StatusOr<std::vector<v1::AttendResult>> Await(uint64_t step);
+  // Whether Poll has something to take in that the queue has told already.
+  bool HasEnded() const { return call_.HasEnded(); }
   // When the oldest step under way runs out of time; InfiniteFuture without any.
   absl::Time deadline() const;
 

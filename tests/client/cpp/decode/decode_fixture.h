@@ -64,8 +64,9 @@ class DecodeTest : public ::testing::Test {
   }
 
   // A node with blocks [begin, end) of the prompt.
-  std::unique_ptr<FakeHolder> Holder(uint32_t begin = 0, uint32_t end = kBlocks) {
-    auto holder = std::make_unique<FakeHolder>(handle_, parts());
+  FakeHolder* Holder(uint32_t begin = 0, uint32_t end = kBlocks) {
+    holders_.push_back(std::make_unique<FakeHolder>(handle_, parts()));
+    FakeHolder* const holder = holders_.back().get();
     const Prompt prompt = MakePrompt();
     for (uint32_t i = begin; i < end; ++i) holder->cache.AddBlock(prompt.keys()[i], blocks_[i]);
     return holder;
@@ -114,6 +115,7 @@ class DecodeTest : public ::testing::Test {
   std::mt19937 generator_{11};
   std::vector<uint32_t> tokens_;
   std::vector<std::vector<uint8_t>> blocks_;
+  std::vector<std::unique_ptr<FakeHolder>> holders_;  // Outlive sessions and streams.
 };
 
 }  // namespace cairn::testing

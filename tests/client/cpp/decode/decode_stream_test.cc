@@ -56,12 +56,12 @@ class DecodeStreamTest : public DecodeTest {
 
   SystemClock system_clock_;
   CallQueue queue_;
-  std::unique_ptr<FakeHolder> holder_;
+  FakeHolder* holder_;
 };
 
 TEST_F(DecodeStreamTest, AStepIsAnsweredOverTheBlocksThatASequencePins) {
-  const auto stream = Stream(holder_.get());
-  const SequenceId id = Open(holder_.get());
+  const auto stream = Stream(holder_);
+  const SequenceId id = Open(holder_);
   const std::string queries = Rows(sizes_.query_bytes, 1);
   const uint64_t step = stream->Send(Asking(id, queries, kPromptTokens));
   const auto results = stream->Await(step);
@@ -73,8 +73,8 @@ TEST_F(DecodeStreamTest, AStepIsAnsweredOverTheBlocksThatASequencePins) {
 }
 
 TEST_F(DecodeStreamTest, AsManyStepsAsTheContractAllowsAreUnderWayAndEachGetsItsOwnAnswer) {
-  const auto stream = Stream(holder_.get());
-  const SequenceId id = Open(holder_.get());
+  const auto stream = Stream(holder_);
+  const SequenceId id = Open(holder_);
   holder_->decode.Hold();
   std::vector<std::pair<uint64_t, std::string>> asked;
   while (stream->room() > 0) {
@@ -94,10 +94,10 @@ TEST_F(DecodeStreamTest, AsManyStepsAsTheContractAllowsAreUnderWayAndEachGetsIts
 
 TEST_F(DecodeStreamTest, StreamsOfOneQueueAreAskedAtOnce) {
   const auto other = Holder();
-  const auto first = Stream(holder_.get());
-  const auto second = Stream(other.get());
-  const SequenceId in_first = Open(holder_.get());
-  const SequenceId in_second = Open(other.get());
+  const auto first = Stream(holder_);
+  const auto second = Stream(other);
+  const SequenceId in_first = Open(holder_);
+  const SequenceId in_second = Open(other);
   const std::string queries = Rows(sizes_.query_bytes, 1);
   holder_->decode.Hold();
   const uint64_t slow = first->Send(Asking(in_first, queries, kPromptTokens));
@@ -116,8 +116,8 @@ TEST_F(DecodeStreamTest, StreamsOfOneQueueAreAskedAtOnce) {
 
 TEST_F(DecodeStreamTest, ALostStreamSaysSoAndWhatWasUnderWayIsNotAnswered) {
   holder_->decode.CutStreams(1, 1);
-  const auto stream = Stream(holder_.get());
-  const SequenceId id = Open(holder_.get());
+  const auto stream = Stream(holder_);
+  const SequenceId id = Open(holder_);
   const std::string queries = Rows(sizes_.query_bytes, 1);
   ASSERT_TRUE(stream->Await(stream->Send(Asking(id, queries, kPromptTokens))).ok());
   const auto lost = stream->Await(stream->Send(Asking(id, queries, kPromptTokens)));
@@ -128,8 +128,8 @@ TEST_F(DecodeStreamTest, ALostStreamSaysSoAndWhatWasUnderWayIsNotAnswered) {
 
 TEST_F(DecodeStreamTest, AnAnswerThatWasThereBeforeTheStreamWasLostCanBeTaken) {
   holder_->decode.CutStreams(1, 1);
-  const auto stream = Stream(holder_.get());
-  const SequenceId id = Open(holder_.get());
+  const auto stream = Stream(holder_);
+  const SequenceId id = Open(holder_);
   const std::string queries = Rows(sizes_.query_bytes, 1);
   const uint64_t kept = stream->Send(Asking(id, queries, kPromptTokens));
   const uint64_t lost = stream->Send(Asking(id, queries, kPromptTokens));
@@ -144,7 +144,7 @@ TEST_F(DecodeStreamTest, AStepThatIsNotAnsweredInTimeEndsTheStream) {
   DecodeClient client(options, {&hasher_, &system_clock_, &random_, &wait_});
   const auto stream = client.OpenStream(&queue_, handle_.fingerprint(), {&parameters_, 1},
                                         {.step_timeout = absl::Milliseconds(200)});
-  const SequenceId id = Open(holder_.get());
+  const SequenceId id = Open(holder_);
   const auto late = stream->Await(stream->Send(Asking(id, Rows(sizes_.query_bytes, 1), 30)));
   EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
   EXPECT_THAT(late.status().message(), HasSubstr("200ms"));
@@ -158,13 +158,13 @@ TEST_F(DecodeStreamTest, AnOpeningThatTheNodeRefusesIsSaid) {
 
 TEST_F(DecodeStreamTest, ANodeThatIsNotThereIsUnavailable) {
   holder_->decode.Die();
-  const auto stream = Stream(holder_.get());
+  const auto stream = Stream(holder_);
   const auto lost = stream->Await(stream->Send(Asking({}, Rows(sizes_.query_bytes, 1), 30)));
   EXPECT_TRUE(absl::IsUnavailable(lost.status())) << lost.status();
 }
 
 TEST_F(DecodeStreamTest, AnswersThatBreakTheContractEndTheStream) {
-  const SequenceId id = Open(holder_.get());
+  const SequenceId id = Open(holder_);
   const std::string queries = Rows(sizes_.query_bytes, 1);
   const std::vector<std::function<void(v1::DecodeResponse*)>> bends = {
       [](v1::DecodeResponse* response) { response->set_step(77); },
@@ -172,7 +172,7 @@ TEST_F(DecodeStreamTest, AnswersThatBreakTheContractEndTheStream) {
       [](v1::DecodeResponse* response) { response->clear_results(); },
       [](v1::DecodeResponse* response) { response->set_step(0); }};
   for (const auto& bend : bends) {
-    const auto stream = Stream(holder_.get());
+    const auto stream = Stream(holder_);
     holder_->decode.Bend(bend);
     const auto broken = stream->Await(stream->Send(Asking(id, queries, kPromptTokens)));
     EXPECT_TRUE(absl::IsInternal(broken.status())) << broken.status();
@@ -181,17 +181,17 @@ TEST_F(DecodeStreamTest, AnswersThatBreakTheContractEndTheStream) {
 }
 
 TEST_F(DecodeStreamTest, ClosingIsAgreedWithTheNode) {
-  const auto stream = Stream(holder_.get());
-  const SequenceId id = Open(holder_.get());
+  const auto stream = Stream(holder_);
+  const SequenceId id = Open(holder_);
   ASSERT_TRUE(stream->Await(stream->Send(Asking(id, Rows(sizes_.query_bytes, 1), 30))).ok());
   stream->Close(absl::Seconds(60));
   EXPECT_TRUE(absl::IsCancelled(stream->status()));
 }
 
 TEST_F(DecodeStreamTest, ClosingDoesNotWaitForANodeThatHangs) {
-  const auto stream = Stream(holder_.get());
+  const auto stream = Stream(holder_);
   holder_->decode.Hold();
-  (void)stream->Send(Asking(Open(holder_.get()), Rows(sizes_.query_bytes, 1), 30));
+  (void)stream->Send(Asking(Open(holder_), Rows(sizes_.query_bytes, 1), 30));
   stream->Close(absl::ZeroDuration());
   EXPECT_TRUE(absl::IsCancelled(stream->status()));
 }
@@ -207,7 +207,7 @@ TEST_F(DecodeStreamTest, SequencesAreOpenedForkedCutAndClosed) {
   request.mutable_items(0)->set_keys(Rows(sizes_.key_bytes, 1));
   request.mutable_items(0)->set_values(Rows(sizes_.value_bytes, 1));
   request.mutable_items(0)->add_tokens(4);
-  const auto stream = Stream(holder_.get());
+  const auto stream = Stream(holder_);
   for (uint32_t layer = 0; layer < sizes_.layers; ++layer) {
     request.set_layer(layer);
     const auto results = stream->Await(stream->Send(request));

@@ -73,6 +73,12 @@ void FakeDecode::ForgetLeases() {
   leases_forgotten_ = true;
 }
 
+void FakeDecode::LoseTokensAfter(uint64_t length) {
+  absl::MutexLock lock(&mutex_);
+  ++cut_now_;
+  for (auto& [id, sequence] : sequences_) sequence.Truncate(length);
+}
+
 size_t FakeDecode::open_sequences() const {
   absl::MutexLock lock(&mutex_);
   return sequences_.size();
@@ -197,9 +203,11 @@ grpc::Status FakeDecode::Attend(grpc::ServerContext*, const v1::AttendRequest* r
 grpc::Status FakeDecode::DecodeStream(
     grpc::ServerContext*, grpc::ServerReaderWriter<v1::DecodeResponse, v1::DecodeRequest>* stream) {
   int answers_left = INT32_MAX;
+  int cuts = 0;
   {
     absl::MutexLock lock(&mutex_);
     ++streams_;
+    cuts = cut_now_;
     if (dead_) return ToGrpcStatus(absl::UnavailableError("gone"));
     if (streams_to_cut_ > 0) {
       --streams_to_cut_;
@@ -214,6 +222,10 @@ grpc::Status FakeDecode::DecodeStream(
   const v1::DecodeOpen open = request.open();
   if (!stream->Write(v1::DecodeResponse())) return grpc::Status::OK;
   while (stream->Read(&request)) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (cuts != cut_now_) return ToGrpcStatus(absl::UnavailableError("cut"));
+    }
     const v1::DecodeResponse response = Step(open, request);
     {
       absl::MutexLock lock(&mutex_);

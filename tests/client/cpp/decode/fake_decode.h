@@ -50,6 +50,8 @@ class FakeDecode final : public v1::Decode::Service {
   // All sequences are unknown from now on, as after a restart.
   void ForgetSequences();
   void ForgetLeases();
+  // All sequences end there, and streams with their next step.
+  void LoseTokensAfter(uint64_t length);
 
   size_t open_sequences() const;
   int opens() const;
@@ -95,6 +97,7 @@ class FakeDecode final : public v1::Decode::Service {
   uint32_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   bool has_memory_ ABSL_GUARDED_BY(mutex_) = true;
   bool dead_ ABSL_GUARDED_BY(mutex_) = false;
+  int cut_now_ ABSL_GUARDED_BY(mutex_) = 0;  // Moves on when all streams are to end.
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
   bool leases_forgotten_ ABSL_GUARDED_BY(mutex_) = false;
   int streams_to_cut_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -154,7 +154,7 @@ absl::Status FakeSequence::Append(const v1::AttentionParameters& parameters, con
     const kernels::Problem problem = kernels::AppendTokens(batch);
     if (!problem.empty()) return absl::InvalidArgumentError(problem);
     uint64_t& tokens = appended_[{parameters.group(), slice, layer}];
-    tokens = std::max(tokens, end - covered());
+    if (end > covered()) tokens = std::max(tokens, end - covered());
   }
   return absl::OkStatus();
 }
