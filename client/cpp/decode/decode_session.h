@@ -82,6 +82,7 @@ class DecodeSession {
   // From now on the caller holds these. REQUIRES: they were lost, not `again`.
   void TakeOver(const LostTokens& lost);
 
+  size_t parameters_count() const { return parameters_.size(); }
   const RowSizes& sizes(uint32_t parameters) const { return sizes_.at(parameters); }
   const v1::AttentionParameters& parameters(uint32_t index) const { return parameters_.at(index); }
   const NamespaceHandle& name_space() const { return name_space_; }

@@ -44,7 +44,10 @@ SessionStep::SessionStep(uint32_t index, const v1::AttentionParameters* paramete
 absl::Status SessionStep::Plan(size_t index, absl::Span<const Placed> places) {
   const SessionRows& rows = rows_[index];
   const uint64_t end = rows.position + rows.rows;
-  if (RequestBytesOf(Item{.rows = 1, .part = nullptr, .appends = true}) > kDecodePayloadBytesMax) {
+  Item one;
+  one.rows = 1;
+  one.appends = true;
+  if (RequestBytesOf(one) > kDecodePayloadBytesMax) {
     return absl::InvalidArgumentError(absl::StrCat("a row of these parameters is more than the ",
                                                    kDecodePayloadBytesMax, " bytes of a request"));
   }
@@ -54,7 +57,9 @@ absl::Status SessionStep::Plan(size_t index, absl::Span<const Placed> places) {
     covered = place.tokens.end;
     const TokenRange seen = Clipped(place.tokens, end);
     if (seen.empty()) continue;
-    Piece piece{.tokens = seen, .own = place.part == nullptr};
+    Piece piece;
+    piece.tokens = seen;
+    piece.own = place.part == nullptr;
     const bool appends = place.part != nullptr && place.part->appends() && rows.keys != nullptr;
     bool sees = false;
     for (uint64_t row = 0; row < rows.rows && !sees; ++row) {
@@ -83,7 +88,12 @@ uint64_t SessionStep::RequestBytesOf(const Item& item) const {
 
 void SessionStep::AddItems(size_t index, size_t piece, uint64_t first_row, bool appends,
                            const std::shared_ptr<SessionPart>& part) {
-  Item item{.rows_index = index, .piece = piece, .rows = 1, .part = part, .appends = appends};
+  Item item;
+  item.rows_index = index;
+  item.piece = piece;
+  item.rows = 1;
+  item.part = part;
+  item.appends = appends;
   const uint64_t rows_max =
       std::min<uint64_t>(kDecodePayloadBytesMax / RequestBytesOf(item), kDecodeRowsMax);
   for (uint64_t row = first_row; row < rows_[index].rows; row += rows_max) {

@@ -55,7 +55,9 @@ class SessionTest : public DecodeTest {
   }
 
   Step MakeStep(uint64_t position, uint64_t rows) {
-    Step step{.position = position, .rows = rows};
+    Step step;
+    step.position = position;
+    step.rows = rows;
     for (uint64_t i = 0; i < rows; ++i) step.tokens.push_back(static_cast<uint32_t>(position + i));
     for (uint32_t layer = 0; layer < sizes_.layers; ++layer) {
       step.queries.push_back(Rows(sizes_.query_bytes, rows));
