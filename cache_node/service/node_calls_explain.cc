@@ -18,17 +18,6 @@ namespace {
 
 constexpr size_t kNamespacesMax = 8;
 
-// How far two blocks differ from where they begin to: tokens until the rest is equal. 0: none is.
-uint32_t DifferingTokens(absl::Span<const uint32_t> asked, absl::Span<const uint32_t> held,
-                         size_t common) {
-  size_t equal = 0;  // At the end.
-  while (equal < asked.size() - common &&
-         asked[asked.size() - 1 - equal] == held[held.size() - 1 - equal]) {
-    ++equal;
-  }
-  return equal == 0 ? 0 : static_cast<uint32_t>(asked.size() - common - equal);
-}
-
 void FillDivergence(const ExplainQuery& query, const ExplainAnswer& answer,
                     v1::Divergence* message) {
   const ExplainAnswer::Nearest& nearest = *answer.nearest;
@@ -43,7 +32,11 @@ void FillDivergence(const ExplainQuery& query, const ExplainAnswer& answer,
   if (nearest.common_tokens == asked.size()) return;
   message->set_asked_token(asked[nearest.common_tokens]);
   message->set_held_token(nearest.tokens[nearest.common_tokens]);
-  message->set_differing_tokens(DifferingTokens(asked, nearest.tokens, nearest.common_tokens));
+  // Tokens until the rest is equal; 0: nothing is.
+  if (nearest.common_at_end > 0) {
+    message->set_differing_tokens(answer.block_tokens - nearest.common_tokens -
+                                  nearest.common_at_end);
+  }
 }
 
 }  // namespace

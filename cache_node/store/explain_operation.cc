@@ -137,9 +137,17 @@ void ExplainOperation::Compare(const BlockEntry& entry) {
   const absl::Span<const uint32_t> held(entry.tokens.get(), asked.size());
   const auto common = static_cast<uint32_t>(
       std::mismatch(asked.begin(), asked.end(), held.begin()).first - asked.begin());
-  if (answer_.nearest.has_value() && answer_.nearest->common_tokens >= common) return;
-  answer_.nearest = ExplainAnswer::Nearest{
-      .key = entry.key, .tokens = {held.begin(), held.end()}, .common_tokens = common};
+  const auto common_at_end = static_cast<uint32_t>(
+      std::mismatch(asked.rbegin(), asked.rend() - common, held.rbegin()).first - asked.rbegin());
+  if (answer_.nearest.has_value() &&
+      std::pair(answer_.nearest->common_tokens, answer_.nearest->common_at_end) >=
+          std::pair(common, common_at_end)) {
+    return;
+  }
+  answer_.nearest = ExplainAnswer::Nearest{.key = entry.key,
+                                           .tokens = {held.begin(), held.end()},
+                                           .common_tokens = common,
+                                           .common_at_end = common_at_end};
 }
 
 }  // namespace cairn::node

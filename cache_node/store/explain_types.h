@@ -27,11 +27,13 @@ struct ExplainQuery {
 };
 
 struct ExplainAnswer {
-  // The block that stands where the first missing one would, with most of its tokens.
+  // The block that stands where the first missing one would, with most of its tokens: from the
+  // start first, then at the end.
   struct Nearest {
     BlockKey key;
     std::vector<uint32_t> tokens;
-    uint32_t common_tokens = 0;
+    uint32_t common_tokens = 0;  // From its start,
+    uint32_t common_at_end = 0;  // and of the others, equal ones up to its end.
   };
 
   bool namespace_known = false;

@@ -231,6 +231,31 @@ absl::StatusOr<PullAnswer> CacheNodeClient::PullBlocks(const Fingerprint& finger
   return answer;
 }
 
+absl::StatusOr<v1::ExplainPromptResponse> CacheNodeClient::ExplainPrompt(
+    const NamespaceHandle& name_space, const Prompt& prompt) {
+  v1::ExplainPromptRequest request;
+  request.set_fingerprint(std::string(name_space.fingerprint().view()));
+  *request.mutable_fields() = NamespaceToProto(name_space.fields());
+  if (prompt.regions().empty()) {
+    request.mutable_prompt()->set_keys(KeysToProto(prompt.keys()));
+  } else {
+    *request.mutable_prompt() = PromptToProto(prompt.regions(), prompt.extras());
+  }
+  v1::ExplainPromptResponse response;
+  const absl::Status status =
+      link_.Call(&Stub::ExplainPrompt, request, {}, {.idempotent = true}, &response);
+  if (!status.ok()) return status;
+  if (response.namespace_known() && response.blocks_total() != prompt.block_count()) {
+    return absl::InternalError(absl::StrCat("the node counts ", response.blocks_total(),
+                                            " full blocks in a prompt of ", prompt.block_count()));
+  }
+  if (response.blocks_present() > response.blocks_total()) {
+    return absl::InternalError(absl::StrCat("the node holds ", response.blocks_present(),
+                                            " blocks of ", response.blocks_total()));
+  }
+  return response;
+}
+
 std::unique_ptr<BlockWatcher> CacheNodeClient::WatchBlocks() {
   return std::make_unique<BlockWatcher>(link_.feed(), link_.options().metadata);
 }

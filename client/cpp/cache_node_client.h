@@ -119,6 +119,11 @@ class CacheNodeClient {
   absl::StatusOr<PullAnswer> PullBlocks(const Fingerprint& fingerprint, const std::string& source,
                                         absl::Span<const BlockKey> keys, absl::Duration wait);
 
+  // Why the first block that the prompt misses on this node is not held (explain/miss_verdict.h
+  // says what it amounts to). Sends tokens, where the prompt has them.
+  absl::StatusOr<v1::ExplainPromptResponse> ExplainPrompt(const NamespaceHandle& name_space,
+                                                          const Prompt& prompt);
+
   std::unique_ptr<BlockWatcher> WatchBlocks();
   absl::StatusOr<v1::DescribeResponse> Describe(bool with_shards = false);
 

@@ -23,10 +23,10 @@ constexpr int kExitUsage = 2;
 constexpr absl::string_view kAddressValue = "HOST:PORT";
 
 std::vector<Command> AllCommands() {
-  return {DescribeCommand(), RegisterCommand(),       LookupCommand(), PutCommand(),
-          GetCommand(),      PullCommand(),           ClearCommand(),  PinCommand(),
-          RetireCommand(),   PurgeCommand(),          KeysCommand(),   RouteCommand(),
-          ReplayCommand(),   ReplayDecisionsCommand()};
+  return {DescribeCommand(), RegisterCommand(), LookupCommand(),         PutCommand(),
+          GetCommand(),      PullCommand(),     ClearCommand(),          PinCommand(),
+          RetireCommand(),   PurgeCommand(),    KeysCommand(),           RouteCommand(),
+          ExplainCommand(),  ReplayCommand(),   ReplayDecisionsCommand()};
 }
 
 std::string Usage() {

@@ -43,6 +43,7 @@ Command PinCommand();
 Command PullCommand();
 Command KeysCommand();
 Command RouteCommand();
+Command ExplainCommand();
 Command ReplayCommand();
 Command ReplayDecisionsCommand();
 

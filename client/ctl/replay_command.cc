@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/ctl/command.h"
 #include "client/ctl/inputs.h"
+#include "client/ctl/prompt_explainer.h"
 #include "client/ctl/usage_error.h"
 #include "client/replay/cache_oracles.h"
 #include "client/replay/generated_trace.h"
@@ -77,6 +78,11 @@ absl::StatusOr<std::unique_ptr<TraceReader>> OpenTraceOf(const CommandLine& line
   replay::GeneratedTraceOptions generated;
   if (absl::Status status = ParseCount(line, "seed", &generated.seed); !status.ok()) return status;
   if (options.requests_max > 0) generated.requests = options.requests_max;
+  if (line.Given("explain")) ++generated.requests;  // The one that is explained.
+  const absl::StatusOr<uint32_t> timestamp =
+      ParseNumber(line, "timestamp-tokens", replay::GeneratedTrace::kTimestampTokensMax);
+  if (!timestamp.ok()) return timestamp.status();
+  generated.timestamp_tokens = *timestamp;
   return replay::GeneratedTrace::Make(generated);
 }
 
@@ -185,6 +191,28 @@ absl::StatusOr<ReplayReport> RunReplay(const CommandLine& line, const ReplayOpti
   return report;
 }
 
+// Of the request that would come next.
+absl::Status ExplainNext(const CommandLine& line, const ReplayOptions& options, TraceReader* trace,
+                         const Streams& streams) {
+  const absl::StatusOr<NamespaceHandle> name_space = replay::NamespaceOfReplay(options, *trace);
+  if (!name_space.ok()) return name_space.status();
+  const absl::StatusOr<std::optional<replay::TraceRequest>> next = trace->Next();
+  if (!next.ok()) return next.status();
+  if (!next->has_value()) {
+    return UsageError("--explain: the trace has no further request; --requests ends it sooner");
+  }
+  const std::vector<uint32_t> tokens = (*next)->prompt.Tokens();
+  const Region region = {.scope = {.tenant = options.tenant, .adapter = "", .salt = ""},
+                         .tokens = tokens,
+                         .external_ids = {}};
+  SystemClientParts parts;
+  const absl::StatusOr<Prompt> prompt =
+      Prompt::Make(*parts.parts().hasher, *name_space, {&region, 1});
+  if (!prompt.ok()) return prompt.status();
+  *streams.out << "\nThe next request: ";
+  return ExplainMiss(line, *name_space, *prompt, streams.out);
+}
+
 // What would be of no account is refused.
 absl::Status CheckTogether(const CommandLine& line) {
   if (line.Given("trace") && line.Given("seed")) {
@@ -200,10 +228,17 @@ absl::Status CheckTogether(const CommandLine& line) {
   if (line.Given("publish") && !line.Given("public-tokens")) {
     return UsageError("--publish: of no account without --public-tokens");
   }
+  if (line.Given("explain") &&
+      (line.Given("stampede") || line.Given("public-tokens") || line.Get("output") != "text")) {
+    return UsageError("--explain: not with --stampede, --public-tokens, or another --output");
+  }
+  if (line.Given("timestamp-tokens") && (line.Given("trace") || line.Given("stampede"))) {
+    return UsageError("--timestamp-tokens: of generated requests");
+  }
   if (!line.Given("plan")) return absl::OkStatus();
   for (const char* flag :
        {"router", "node", "workers", "rate", "compute-tokens-per-second", "json", "tls-ca",
-        "tls-cert", "tls-key", "tls-name", "token-file", "as", "publish"}) {
+        "tls-cert", "tls-key", "tls-name", "token-file", "as", "publish", "explain"}) {
     if (!line.Given(flag)) continue;
     return UsageError(absl::StrCat("--", flag, ": of no account with --plan, which asks none"));
   }
@@ -219,8 +254,12 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   if (output != "text" && output != "json") {
     return UsageError(absl::StrCat("--output: '", output, "' is neither text nor json"));
   }
-  const absl::StatusOr<ReplayOptions> options = ReadOptions(line);
+  absl::StatusOr<ReplayOptions> options = ReadOptions(line);
   if (!options.ok()) return options.status();
+  // The one after them is left to be explained.
+  if (line.Given("explain") && !line.Given("trace") && options->requests_max == 0) {
+    options->requests_max = replay::GeneratedTraceOptions().requests;
+  }
   const absl::StatusOr<std::unique_ptr<TraceReader>> trace = OpenTraceOf(line, *options);
   if (!trace.ok()) return trace.status();
   if (line.Given("plan")) return Plan(line, *options, trace->get(), streams);
@@ -237,7 +276,8 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
   if (line.Given("json")) {
     if (absl::Status status = report->WriteJson(line.Get("json")); !status.ok()) return status;
   }
-  return verdict;
+  if (!verdict.ok() || !line.Given("explain")) return verdict;
+  return ExplainNext(line, *options, trace->get(), streams);
 }
 
 }  // namespace
@@ -250,6 +290,9 @@ Command ReplayCommand() {
           {{"trace", "FILE", "", "requests to replay; without it they are generated"},
            {"requests", "N", "0", "ends after so many; 0: with the trace, or 2000 generated ones"},
            {"seed", "N", "1", "of generated requests"},
+           {"timestamp-tokens", "N", "0",
+            "generated prompts begin with 5 equal tokens and so many that no other one has"},
+           {"explain", "", "", "says afterwards why the next request would miss"},
            {"router", "HOST:PORT", "127.0.0.1:7080", "the router to ask for each request"},
            {"node", "HOST:PORT", "", "one cache node, without a router"},
            {"tenant", "NAME", "public", "whose blocks they are"},

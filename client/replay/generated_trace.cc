@@ -35,6 +35,7 @@ constexpr uint64_t kChatOpeningId = 0;
 constexpr uint64_t kAgentOpeningId = 100;
 constexpr uint64_t kRetrievalPromptId = 200;
 constexpr uint64_t kDocumentId = 1000;
+constexpr uint64_t kTimestampId = 900;
 constexpr uint64_t kNewPieceId = 1'000'000;
 
 absl::Status OutOfRange(absl::string_view name, absl::string_view value, absl::string_view wanted) {
@@ -58,6 +59,10 @@ absl::StatusOr<std::unique_ptr<GeneratedTrace>> GeneratedTrace::Make(
       options.prompt_tokens_max > kPromptTokensMax) {
     return OutOfRange("prompt_tokens_max", absl::StrCat(options.prompt_tokens_max),
                       absl::StrCat("from ", kPromptTokensMaxLeast, " to ", kPromptTokensMax));
+  }
+  if (options.timestamp_tokens > kTimestampTokensMax) {
+    return OutOfRange("timestamp_tokens", absl::StrCat(options.timestamp_tokens),
+                      absl::StrCat("at most ", kTimestampTokensMax));
   }
   if (!std::isfinite(options.requests_per_second) || options.requests_per_second <= 0) {
     return OutOfRange("requests_per_second", absl::StrCat(options.requests_per_second), "above 0");
@@ -85,13 +90,20 @@ GeneratedTrace::Piece GeneratedTrace::NewPiece(uint64_t tokens_least, uint64_t t
   return {kNewPieceId + pieces_made_++, Uniform(tokens_least, tokens_most)};
 }
 
-TracePrompt GeneratedTrace::PromptOf(const std::vector<Piece>& pieces) const {
+TracePrompt GeneratedTrace::PromptOf(const std::vector<Piece>& pieces) {
   std::vector<uint32_t> tokens;
+  if (options_.timestamp_tokens > 0) {
+    const uint64_t same = BlockSeed(options_.seed, kTimestampId);
+    for (uint64_t i = 0; i < kTimestampPrefixTokens; ++i) tokens.push_back(BlockToken(same, i));
+    const uint64_t now = BlockSeed(~options_.seed, kTimestampId + prompts_made_++);
+    for (uint64_t i = 0; i < options_.timestamp_tokens; ++i) tokens.push_back(BlockToken(now, i));
+  }
+  const size_t before = tokens.size();
   for (const Piece& piece : pieces) {
     const uint64_t seed = BlockSeed(options_.seed, piece.id);
     for (uint64_t i = 0; i < piece.tokens; ++i) tokens.push_back(BlockToken(seed, i));
   }
-  CAIRN_CHECK(tokens.size() <= options_.prompt_tokens_max);
+  CAIRN_CHECK(tokens.size() - before <= options_.prompt_tokens_max);
   return TracePrompt::FromTokens(std::move(tokens));
 }
 

@@ -32,6 +32,9 @@ struct GeneratedTraceOptions {
   uint32_t agent_weight = 2;
   uint32_t prompt_tokens_max = 16384;
   double requests_per_second = 20;
+  // Each prompt begins with kTimestampPrefixTokens equal tokens and then so many that no other
+  // prompt has: what a date at the start of a system prompt does. 0: none.
+  uint32_t timestamp_tokens = 0;
 };
 
 class GeneratedTrace final : public TraceReader {
@@ -39,6 +42,8 @@ class GeneratedTrace final : public TraceReader {
   // The longest first turn of any kind fits.
   static constexpr uint32_t kPromptTokensMaxLeast = 8192;
   static constexpr uint32_t kWeightMax = 1000;
+  static constexpr uint32_t kTimestampPrefixTokens = 5;
+  static constexpr uint32_t kTimestampTokensMax = 64;
 
   // INVALID_ARGUMENT names the option that is out of range.
   static absl::StatusOr<std::unique_ptr<GeneratedTrace>> Make(const GeneratedTraceOptions& options);
@@ -69,13 +74,14 @@ class GeneratedTrace final : public TraceReader {
 
   TraceRequest NextTurn(const Kind& kind, std::vector<Conversation>* open);
   TraceRequest NextRetrieval();
-  TracePrompt PromptOf(const std::vector<Piece>& pieces) const;
+  TracePrompt PromptOf(const std::vector<Piece>& pieces);
 
   const GeneratedTraceOptions options_;
   uint64_t random_state_;
   uint64_t requests_made_ = 0;
   uint64_t pieces_made_ = 0;
   double now_s_ = 0;
+  uint64_t prompts_made_ = 0;
   std::vector<Conversation> chats_;
   std::vector<Conversation> tasks_;
 };

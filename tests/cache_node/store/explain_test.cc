@@ -88,6 +88,18 @@ TEST_F(ExplainTest, OfSeveralTheOneWithMostTokensInCommon) {
   EXPECT_EQ(answer.candidates, 3u);
 }
 
+TEST_F(ExplainTest, OfThoseThatDifferAtTheSameTokenTheOneThatIsEqualAgain) {
+  const TestPrompt held = t_.Prompt("t", 1, 1);
+  const TestPrompt asked = Changed(held, 1, 1);
+  Put(Changed(Changed(held, 1, 3), 1, 1));
+  const TestPrompt near = Put(held);
+  const ExplainAnswer answer = Explain(asked);
+  ASSERT_TRUE(answer.nearest.has_value());
+  EXPECT_EQ(answer.nearest->common_tokens, 1u);
+  EXPECT_EQ(answer.nearest->common_at_end, 2u);
+  EXPECT_EQ(answer.nearest->key, near.keys[0]);
+}
+
 TEST_F(ExplainTest, AnotherScopeOfTheTenantWithTheSameTokensIsNamed) {
   const TestPrompt held = Put(t_.Prompt("t", 1, 2, "old salt"));
   const TestPrompt asked = t_.Prompt("t", 1, 2, "new salt");

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,29 @@ TEST(GeneratedTrace, RefusesOptionsOutOfRangeByName) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << reason;
     EXPECT_THAT(std::string(status.message()), HasSubstr(reason));
   }
+}
+
+TEST(GeneratedTrace, ATimestampIsAtTheSamePlaceOfEveryPromptAndOfNoneTwice) {
+  GeneratedTraceOptions options;
+  options.requests = 50;
+  options.timestamp_tokens = 3;
+  auto trace = *GeneratedTrace::Make(options);
+  options.timestamp_tokens = 0;
+  auto without = *GeneratedTrace::Make(options);
+  constexpr uint32_t kBefore = GeneratedTrace::kTimestampPrefixTokens;
+  std::vector<uint32_t> first;
+  std::set<std::vector<uint32_t>> stamps;
+  for (uint64_t i = 0; i < options.requests; ++i) {
+    const std::vector<uint32_t> tokens = (**trace->Next()).prompt.Tokens();
+    if (first.empty()) first = tokens;
+    EXPECT_TRUE(std::equal(first.begin(), first.begin() + kBefore, tokens.begin()));
+    stamps.insert({tokens.begin() + kBefore, tokens.begin() + kBefore + 3});
+    EXPECT_EQ(std::vector<uint32_t>(tokens.begin() + kBefore + 3, tokens.end()),
+              (**without->Next()).prompt.Tokens());
+  }
+  EXPECT_EQ(stamps.size(), options.requests);
+  options.timestamp_tokens = GeneratedTrace::kTimestampTokensMax + 1;
+  EXPECT_EQ(GeneratedTrace::Make(options).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace
