@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/base/check.h"
 #include "common/rpc/field_status.h"
 #include "common/rpc/id_conversion.h"
@@ -157,8 +158,15 @@ absl::StatusOr<ReplicaList> ListFromProto(const v1::ListReplicasResponse& respon
 }  // namespace
 
 absl::Status ValidateRouterClientOptions(const RouterClientOptions& options) {
-  if (const absl::Status status = ValidateTarget(options.target); !status.ok()) {
-    return InField("target", status);
+  const std::vector<std::string> targets = absl::StrSplit(options.target, ',');
+  if (targets.size() > kRoutersMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("target: ", targets.size(), " routers, at most ", kRoutersMax));
+  }
+  for (const std::string& target : targets) {
+    if (const absl::Status status = ValidateTarget(target); !status.ok()) {
+      return InField("target", status);
+    }
   }
   if (options.timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("timeout: must be positive");
@@ -171,21 +179,64 @@ RouterClient::RouterClient(const RouterClientOptions& options, const ClientParts
       runner_(options.retry, parts.clock, parts.random, parts.wait),
       random_(parts.random) {
   CAIRN_CHECK_OK(ValidateRouterClientOptions(options));
-  stub_ = v1::Router::NewStub(grpc::CreateCustomChannel(
-      options_.target,
-      options_.credentials ? options_.credentials : grpc::InsecureChannelCredentials(),
-      MakeChannelArguments(options_.channel)));
+  for (absl::string_view target : absl::StrSplit(options_.target, ',')) {
+    const std::string address(target);
+    targets_.push_back({address, v1::Router::NewStub(grpc::CreateCustomChannel(
+                                     address,
+                                     options_.credentials ? options_.credentials
+                                                          : grpc::InsecureChannelCredentials(),
+                                     MakeChannelArguments(options_.channel)))});
+  }
+  incarnations_.resize(targets_.size());
+  // So that clients with one list spread over it.
+  if (targets_.size() > 1) current_ = random_->New<RequestId>().bytes[0] % targets_.size();
+}
+
+size_t RouterClient::Begin(absl::string_view incarnation) const {
+  absl::MutexLock lock(&mutex_);
+  if (incarnation.empty()) return current_;
+  const auto known = std::find(incarnations_.begin(), incarnations_.end(), incarnation);
+  return known == incarnations_.end() ? current_
+                                      : static_cast<size_t>(known - incarnations_.begin());
+}
+
+void RouterClient::NoteGone(size_t target) {
+  absl::MutexLock lock(&mutex_);
+  if (current_ == target) current_ = (target + 1) % targets_.size();
+}
+
+void RouterClient::NoteIncarnation(size_t target, const std::string& incarnation) {
+  absl::MutexLock lock(&mutex_);
+  incarnations_[target] = incarnation;
 }
 
 template <typename Request, typename Response>
 absl::Status RouterClient::Call(Method<Request, Response> method, const Request& request,
-                                absl::Duration timeout, Response* response) {
+                                absl::Duration timeout, Response* response,
+                                absl::string_view incarnation) {
   if (timeout <= absl::ZeroDuration()) timeout = options_.timeout;
+  size_t target = Begin(incarnation);
+  const size_t others = targets_.size() - 1;
   return runner_.Run(timeout, {.idempotent = true}, [&](const CallRunner::Attempt& attempt) {
-    grpc::ClientContext context;
-    if (options_.metadata != nullptr) options_.metadata->AddTo(&context);
-    SetDeadline(attempt.remaining, &context);
-    return FromGrpcStatus((stub_.get()->*method)(&context, request, response));
+    absl::Status status;
+    // All of them before a wait.
+    for (size_t passed = 0; passed <= others; ++passed) {
+      const absl::Duration most =
+          passed < others ? std::min(attempt.remaining, timeout / 4) : attempt.remaining;
+      grpc::ClientContext context;
+      if (options_.metadata != nullptr) options_.metadata->AddTo(&context);
+      SetDeadline(most, &context);
+      status = FromGrpcStatus((targets_[target].stub.get()->*method)(&context, request, response));
+      const bool silent = absl::IsDeadlineExceeded(status) && most < attempt.remaining;
+      const bool gone = absl::IsUnavailable(status) && !LeavesNobody(status);
+      if constexpr (requires { response->router_incarnation(); }) {
+        if (status.ok()) NoteIncarnation(target, response->router_incarnation());
+      }
+      if (!silent && !gone) return status;
+      NoteGone(target);
+      target = (target + 1) % targets_.size();
+    }
+    return status;
   });
 }
 
@@ -228,8 +279,8 @@ absl::StatusOr<bool> RouterClient::ReportOutcome(const RouteOutcome& outcome) {
   request.set_computed_tokens(outcome.computed_tokens);
   request.set_compute_seconds(absl::ToDoubleSeconds(outcome.compute));
   v1::ReportOutcomeResponse response;
-  const absl::Status status =
-      Call(&v1::Router::Stub::ReportOutcome, request, outcome.timeout, &response);
+  const absl::Status status = Call(&v1::Router::Stub::ReportOutcome, request, outcome.timeout,
+                                   &response, outcome.booking.router_incarnation.view());
   if (!status.ok()) return status;
   return response.known();
 }

@@ -25,7 +25,8 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
 
 Command ExplainCommand() {
   std::vector<FlagSpec> flags = {
-      {"router", "HOST:PORT", "127.0.0.1:7080", "the router that says which nodes there are"},
+      {"router", "HOST:PORT,...", "127.0.0.1:7080",
+       "the router that says which nodes there are, or several alike"},
       {"node", "HOST:PORT,...", "", "ask these nodes instead, and no router"},
       NamespaceFlag(),
   };

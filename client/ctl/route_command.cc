@@ -94,7 +94,7 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
 
 Command RouteCommand() {
   std::vector<FlagSpec> flags = {
-      {"router", "HOST:PORT", "127.0.0.1:7080", "the router to ask"},
+      {"router", "HOST:PORT,...", "127.0.0.1:7080", "the router to ask, or several alike"},
       NamespaceFlag(),
   };
   for (const FlagSpec& flag : PromptFlags()) flags.push_back(flag);

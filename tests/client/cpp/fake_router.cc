@@ -8,15 +8,6 @@
 #include "common/rpc/status_mapping.h"
 
 namespace cairn::testing {
-namespace {
-
-const std::string& IncarnationBytes() {
-  static const auto* const bytes = new std::string(16, 'I');
-  return *bytes;
-}
-
-}  // namespace
-
 FakeRouter::FakeRouter() {
   int port = 0;
   grpc::ServerBuilder builder;
@@ -51,6 +42,11 @@ void FakeRouter::SetHeldBlocks(uint32_t blocks) {
   held_blocks_ = blocks;
 }
 
+void FakeRouter::SetIncarnation(char of_all_bytes) {
+  absl::MutexLock lock(&mutex_);
+  incarnation_ = of_all_bytes;
+}
+
 std::vector<v1::LookupPrefixRequest> FakeRouter::prefix_lookups() const {
   absl::MutexLock lock(&mutex_);
   return prefix_lookups_;
@@ -77,7 +73,7 @@ grpc::Status FakeRouter::Route(grpc::ServerContext*, const v1::RouteRequest* req
   }
   response->mutable_replicas()->Add(replicas_.begin(), replicas_.end());
   response->set_booking(std::string(16, static_cast<char>('A' + routes_.size() % 26)));
-  response->set_router_incarnation(IncarnationBytes());
+  response->set_router_incarnation(std::string(16, incarnation_));
   return grpc::Status::OK;
 }
 
@@ -111,7 +107,7 @@ grpc::Status FakeRouter::ListReplicas(grpc::ServerContext*, const v1::ListReplic
     *info->mutable_node_addresses() = replica.node_addresses();
     info->set_state(v1::HOLDER_STATE_EXACT);
   }
-  response->set_router_incarnation(IncarnationBytes());
+  response->set_router_incarnation(std::string(16, incarnation_));
   response->set_ready(true);
   return grpc::Status::OK;
 }

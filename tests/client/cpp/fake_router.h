@@ -33,6 +33,9 @@ class FakeRouter final : public v1::Router::Service {
   // How many leading blocks of any prompt some holder has, to LookupPrefix.
   void SetHeldBlocks(uint32_t blocks);
 
+  // 16 times this byte; 'I' at first.
+  void SetIncarnation(char of_all_bytes);
+
   std::vector<v1::RouteRequest> routes() const;
   std::vector<v1::LookupPrefixRequest> prefix_lookups() const;
   std::vector<v1::ReportOutcomeRequest> outcomes() const;
@@ -51,6 +54,7 @@ class FakeRouter final : public v1::Router::Service {
   std::vector<absl::Status> failures_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::RouteRequest> routes_ ABSL_GUARDED_BY(mutex_);
   uint32_t held_blocks_ ABSL_GUARDED_BY(mutex_) = 0;
+  char incarnation_ ABSL_GUARDED_BY(mutex_) = 'I';
   std::vector<v1::LookupPrefixRequest> prefix_lookups_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::ReportOutcomeRequest> outcomes_ ABSL_GUARDED_BY(mutex_);
   std::string target_;

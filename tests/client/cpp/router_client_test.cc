@@ -202,5 +202,92 @@ TEST_F(RouterClientTest, OptionsOutOfRangeAreNamed) {
               ::testing::HasSubstr("attempts_max"));
 }
 
+// Two routers alike; the one that the client asks first is chosen by chance.
+class TwoRoutersTest : public RouterClientTest {
+ protected:
+  TwoRoutersTest() {
+    for (testing::FakeRouter* router : {&router_, &other_}) router->AddReplica("127.0.0.1:1");
+    client_ = NewClient();
+  }
+  std::unique_ptr<RouterClient> NewClient() {
+    RouterClientOptions options;
+    options.target = router_.target() + "," + other_.target();
+    options.timeout = absl::Seconds(60);
+    return std::make_unique<RouterClient>(options,
+                                          ClientParts{&hasher_, &clock_, &random_, &wait_});
+  }
+  testing::FakeRouter& Asked() { return router_.routes().empty() ? other_ : router_; }
+  testing::FakeRouter& NotAsked() { return router_.routes().empty() ? router_ : other_; }
+
+  testing::FakeRouter other_;
+};
+
+TEST_F(TwoRoutersTest, OneIsAskedAsLongAsItAnswers) {
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(client_->Route(space_, MakePrompt(40)).ok());
+  EXPECT_EQ(router_.routes().size() + other_.routes().size(), 5u);
+  EXPECT_TRUE(router_.routes().empty() || other_.routes().empty());
+}
+
+TEST_F(TwoRoutersTest, ClientsSpreadOverThem) {
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(NewClient()->Route(space_, MakePrompt(40)).ok());
+  EXPECT_GT(router_.routes().size(), 5u);
+  EXPECT_GT(other_.routes().size(), 5u);
+}
+
+TEST_F(TwoRoutersTest, TheOtherAnswersAtOnceWhenOneIsGone) {
+  ASSERT_TRUE(client_->Route(space_, MakePrompt(40)).ok());
+  testing::FakeRouter& other = NotAsked();
+  Asked().Stop();
+  const absl::Time before = clock_.SteadyNow();
+  ASSERT_TRUE(client_->Route(space_, MakePrompt(40)).ok());
+  EXPECT_EQ(clock_.SteadyNow(), before) << "no wait in between";
+  EXPECT_EQ(other.routes().size(), 1u);
+  ASSERT_TRUE(client_->Route(space_, MakePrompt(40)).ok());
+  EXPECT_EQ(other.routes().size(), 2u);
+}
+
+TEST_F(TwoRoutersTest, AReportGoesToWhoBookedItAndToTheOtherWhenThatIsGone) {
+  const absl::StatusOr<RouteAnswer> answer = client_->Route(space_, MakePrompt(40));
+  ASSERT_TRUE(answer.ok());
+  testing::FakeRouter& booked = Asked();
+  testing::FakeRouter& other = NotAsked();
+  ASSERT_TRUE(client_->ReportOutcome({.booking = answer->booking}).ok());
+  EXPECT_EQ(booked.outcomes().size(), 1u);
+  booked.Stop();
+  ASSERT_TRUE(client_->ReportOutcome({.booking = answer->booking}).ok());
+  EXPECT_EQ(other.outcomes().size(), 1u);
+}
+
+TEST_F(TwoRoutersTest, AReportOfTheFirstStillGoesThereAfterTheClientMovedOn) {
+  const absl::StatusOr<RouteAnswer> answer = client_->Route(space_, MakePrompt(40));
+  ASSERT_TRUE(answer.ok());
+  testing::FakeRouter& booked = Asked();
+  testing::FakeRouter& other = NotAsked();
+  other.SetIncarnation('J');
+  booked.FailNextRoutes(absl::UnavailableError("overloaded"), 1);
+  ASSERT_TRUE(client_->Route(space_, MakePrompt(40)).ok());
+  ASSERT_EQ(other.routes().size(), 1u);
+  ASSERT_TRUE(client_->ReportOutcome({.booking = answer->booking}).ok());
+  EXPECT_EQ(booked.outcomes().size(), 1u);
+  EXPECT_TRUE(other.outcomes().empty());
+}
+
+TEST_F(TwoRoutersTest, WhatARouterRefusesIsNotAskedOfTheOther) {
+  ASSERT_TRUE(client_->Route(space_, MakePrompt(40)).ok());
+  testing::FakeRouter& other = NotAsked();
+  Asked().FailNextRoutes(absl::ResourceExhaustedError("too many bookings"), 1);
+  EXPECT_TRUE(absl::IsResourceExhausted(client_->Route(space_, MakePrompt(40)).status()));
+  EXPECT_TRUE(other.routes().empty());
+}
+
+TEST_F(TwoRoutersTest, ABadAddressInTheListIsNamed) {
+  RouterClientOptions options;
+  options.target = "127.0.0.1:7080,nowhere";
+  EXPECT_THAT(std::string(ValidateRouterClientOptions(options).message()),
+              ::testing::HasSubstr("nowhere"));
+  options.target = "127.0.0.1:7080,";
+  EXPECT_FALSE(ValidateRouterClientOptions(options).ok());
+}
+
 }  // namespace
 }  // namespace cairn
