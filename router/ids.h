@@ -9,7 +9,8 @@
 
 namespace cairn::router {
 
-// Position of a holder's address in the configured list: dense, the same for the process's life.
+// Place of a followed address: dense. One that is removed leaves its place to a later one, once
+// nothing refers to it.
 using HolderIndex = uint16_t;
 // A replica of this run of the router; never given out twice.
 using ReplicaId = uint32_t;

@@ -69,15 +69,13 @@ RouterCore::RouterCore(const RouterOptions& options, HolderRegistry registry,
       speculative_(options.speculation, registry.holder_count(), &partitions_),
       blocks_(registry.holder_count(), options.slots_max, &partitions_),
       registry_(std::move(registry)),
-      failed_once_(registry_.holder_count()),
-      new_since_(registry_.holder_count(), absl::InfinitePast()),
       ledger_(options.booking, random),
       sessions_(options.sessions),
-      answers_(options.answers_remembered_max, options.answers_remembered_for) {
-  const FeedTargets targets = {&blocks_, &speculative_, &namespaces_, &partitions_};
+      answers_(options.answers_remembered_max, options.answers_remembered_for),
+      members_known_(!options.members_to_come) {
+  absl::MutexLock lock(&mutex_);
   for (size_t holder = 0; holder < registry_.holder_count(); ++holder) {
-    feeds_.push_back(
-        std::make_unique<HolderFeed>(static_cast<HolderIndex>(holder), options.feed, targets));
+    MakePlace(static_cast<HolderIndex>(holder));
   }
 }
 
@@ -119,10 +117,7 @@ absl::Status RouterCore::TakeHello(HolderIndex holder, const v1::NodeInfo& hello
   if (!claimed.ok()) return claimed.status();
   NoteAge(holder, hello, claimed->displaced, now);
   if (claimed->displaced.has_value()) feeds_[*claimed->displaced]->Forget();
-  for (const ReplicaId removed : claimed->removed) {
-    ledger_.Forget(removed);
-    sessions_.Forget(removed);
-  }
+  ForgetReplicas(claimed->removed);
   return absl::OkStatus();
 }
 
@@ -133,9 +128,9 @@ void RouterCore::NoteAge(HolderIndex holder, const v1::NodeInfo& hello,
   const std::optional<v1::NodeInfo>& known = feeds_[known_at]->node();
   const bool same_run = known.has_value() && known->incarnation() == hello.incarnation();
   if (same_run) {
-    new_since_[holder] = new_since_[known_at];
+    notes_[holder].new_since = notes_[known_at].new_since;
   } else {
-    new_since_[holder] = ready_ ? now : absl::InfinitePast();
+    notes_[holder].new_since = ready_ ? now : absl::InfinitePast();
   }
 }
 
@@ -143,7 +138,7 @@ void RouterCore::OnFeedBroken(HolderIndex holder) {
   absl::MutexLock lock(&mutex_);
   CAIRN_CHECK(holder < feeds_.size());
   feeds_[holder]->Broke();
-  failed_once_[holder] = true;
+  notes_[holder].failed_once = true;
 }
 
 void RouterCore::Tick() {
@@ -164,6 +159,7 @@ void RouterCore::Tick() {
     mutex_.AssertReaderHeld();
     return feeds_[holder]->StateAt(now) == HolderState::kOut;
   });
+  DropDeparted(now);
 }
 
 absl::StatusOr<bool> RouterCore::ReportOutcome(const OutcomeReport& report) {
@@ -228,9 +224,11 @@ std::vector<ReplicaStatus> RouterCore::ListReplicas() const {
     status.worker_address = replica.worker_address;
     status.state = feeds_[replica.holder]->StateAt(now);
     status.node_id = registry_.NodeIdOf(replica.holder);
+    if (notes_[replica.holder].held_back) status.drain_state = v1::DRAIN_STATE_DRAINING;
     if (const auto& node = feeds_[replica.holder]->node(); node.has_value()) {
       status.node_addresses.assign(node->addresses().begin(), node->addresses().end());
       status.incarnation = Incarnation::FromBytes(node->incarnation());
+      if (!notes_[replica.holder].held_back) status.drain_state = node->drain_state();
       for (const v1::Label& label : node->labels()) {
         status.labels.push_back({label.key(), label.value()});
       }
@@ -257,17 +255,6 @@ std::optional<KeyRules> RouterCore::KeyRulesOf(const Fingerprint& fingerprint) c
   return namespaces_.RulesOf(fingerprint);
 }
 
-bool RouterCore::Ready() {
-  const absl::Time now = time_.Now();
-  absl::MutexLock lock(&mutex_);
-  if (ready_ || now - started_at_ >= options_.ready_wait) return ready_ = true;
-  for (size_t holder = 0; holder < feeds_.size(); ++holder) {
-    const bool unreachable = failed_once_[holder] && !feeds_[holder]->streaming();
-    if (!unreachable && !feeds_[holder]->SnapshotsIn()) return false;
-  }
-  return ready_ = true;
-}
-
 RouterCore::Counters RouterCore::counters() const {
   absl::MutexLock lock(&mutex_);
   const Staleness& staleness = ledger_.staleness();
@@ -292,7 +279,7 @@ HolderState RouterCore::StateOf(HolderIndex holder) const {
 
 bool RouterCore::Serves(HolderIndex holder, absl::Time now) const {
   const HolderFeed& feed = *feeds_[holder];
-  return feed.StateAt(now) != HolderState::kOut &&
+  return feed.StateAt(now) != HolderState::kOut && !notes_[holder].held_back &&
          feed.node()->drain_state() != v1::DRAIN_STATE_DRAINING;
 }
 

@@ -8,7 +8,8 @@
 // old one.
 //
 // Of one holder's address, one stream at a time: OnFeed with its messages in order, then
-// OnFeedBroken when it ended or could not be made, before the next one's hello.
+// OnFeedBroken when it ended or could not be made, before the next one's hello. Holders come and go
+// while it runs: AddHolder before the first stream, RemoveHolder after the last one ended.
 #pragma once
 
 #include <atomic>
@@ -74,6 +75,18 @@ class RouterCore {
   void OnFeedBroken(HolderIndex holder);
   void Tick();
 
+  // Follows a further address; INVALID_ARGUMENT or RESOURCE_EXHAUSTED as HolderRegistry::Add. What
+  // a place was before means nothing to it.
+  absl::StatusOr<HolderIndex> AddHolder(std::string address);
+  // Follows it no more: nothing of it is matched from here on. The replica beside it stays listed
+  // as OUT (RouterOptions::departed_for). The place may be given out again.
+  void RemoveHolder(HolderIndex holder);
+  // Nothing new is sent to its replica while `held_back`, whatever its feed says; what it holds can
+  // still be read by others. Its ramp begins when that ends.
+  void HoldBack(HolderIndex holder, bool held_back);
+  // The source of nodes has said for the first time who there is.
+  void MembersKnown();
+
   // INVALID_ARGUMENT for a prompt shorter than its blocks or too long, or a request id that was
   // used for another request; UNAVAILABLE while no replica is known, or where all are excluded;
   // FAILED_PRECONDITION where none has the labels that are required; RESOURCE_EXHAUSTED at the
@@ -94,13 +107,27 @@ class RouterCore {
   // The snapshots of all holders that could be reached are in, or waiting for them took too long.
   // Once true, always true.
   bool Ready();
+  // Ready by waiting: some of them are still to come. Over, for good, when they are in. Until then
+  // routes say so.
+  bool Degraded();
   Counters counters() const;
   HolderState StateOf(HolderIndex holder) const;
 
+  // Of each address that is followed.
+  std::vector<HolderState> HolderStates() const;
+
   const Incarnation& incarnation() const { return incarnation_; }
-  size_t holder_count() const { return options_.holder_addresses.size(); }
 
  private:
+  // What is remembered of a place beside its feed.
+  struct HolderNote {
+    bool failed_once = false;  // A stream was not to be had.
+    bool held_back = false;
+    // When its node was first heard of in this incarnation; of those that were there before this
+    // router was ready, the infinite past.
+    absl::Time new_since = absl::InfinitePast();
+    absl::Time removed_at = absl::InfinitePast();
+  };
   // What a holder has of one prompt, as far as the caller may know.
   struct Matches {
     uint32_t block_tokens = 0;  // 0: no holder knows the namespace.
@@ -117,6 +144,11 @@ class RouterCore {
              std::unique_ptr<RoutePolicy> policy, const Clock* clock, RandomSource* random,
              DecisionSink* decisions);
 
+  void MakePlace(HolderIndex holder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetReplicas(absl::Span<const ReplicaId> removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropDeparted(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteReadiness(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool ReachableSnapshotsIn() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void LetQueriesGoFirst() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status TakeHello(HolderIndex holder, const v1::NodeInfo& hello, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -125,7 +157,7 @@ class RouterCore {
   std::optional<uint64_t> KvTokensMaxOf(HolderIndex holder) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   bool Lives(HolderIndex holder, absl::Time now) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // It is in and not draining.
+  // It is in, not draining and not held back.
   bool Serves(HolderIndex holder, absl::Time now) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   bool AnyHolderIn(absl::Time now) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
@@ -173,17 +205,16 @@ class RouterCore {
   BlockHolders blocks_ ABSL_GUARDED_BY(mutex_);
   HolderRegistry registry_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<HolderFeed>> feeds_ ABSL_GUARDED_BY(mutex_);
-  std::vector<bool> failed_once_ ABSL_GUARDED_BY(mutex_);  // By holder: a stream was not to be had.
-  // By holder: when its node was first heard of in this incarnation; of those that were there
-  // before this router was ready, the infinite past.
-  std::vector<absl::Time> new_since_ ABSL_GUARDED_BY(mutex_);
+  std::vector<HolderNote> notes_ ABSL_GUARDED_BY(mutex_);  // By holder.
   BookingLedger ledger_ ABSL_GUARDED_BY(mutex_);
   SessionMemory sessions_ ABSL_GUARDED_BY(mutex_);
   RequestMemory<RouteAnswer> answers_ ABSL_GUARDED_BY(mutex_);
   // Of registry_ at that version. Shared with decisions, which outlive it.
   std::shared_ptr<const ReplicaNames> names_ ABSL_GUARDED_BY(mutex_);
   uint64_t names_version_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool members_known_ ABSL_GUARDED_BY(mutex_);
   bool ready_ ABSL_GUARDED_BY(mutex_) = false;
+  bool complete_ ABSL_GUARDED_BY(mutex_) = false;  // All that was waited for is in, or was once.
   uint64_t routes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t deadlines_at_risk_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t reports_of_other_incarnations_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -68,7 +68,7 @@ ReplicaView RouterCore::ViewOf(const Matches& matches, absl::Time now, Candidate
   view.holder_state = feeds_[replica.holder]->StateAt(now);
   const Staleness* staleness = ledger_.StalenessOf(candidate->id);
   if (staleness != nullptr) view.stale_share = staleness->CautiousShare();
-  if (const absl::Time since = new_since_[replica.holder]; since != absl::InfinitePast()) {
+  if (const absl::Time since = notes_[replica.holder].new_since; since != absl::InfinitePast()) {
     // A hello that was taken in while this waited for the lock is of a later time.
     view.age_seconds = std::max(0.0, absl::ToDoubleSeconds(now - since));
   }
@@ -237,7 +237,7 @@ absl::StatusOr<RouteAnswer> RouterCore::RouteAnew(const RouteQuery& query, uint6
   CAIRN_CHECK(ranked.size() == candidates->size());
   ranked.resize(std::min(ranked.size(), options_.replicas_per_answer_max));
   RouteAnswer answer;
-  answer.degraded = matches.block_tokens == 0 || !AnyHolderIn(now);
+  answer.degraded = matches.block_tokens == 0 || !AnyHolderIn(now) || (ready_ && !complete_);
   answer.deadline_at_risk = snapshot.deadline_seconds.has_value() &&
                             ranked.front().terms.expected_ttft_seconds > *snapshot.deadline_seconds;
   answer.policy = std::string(policy.name());

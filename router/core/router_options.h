@@ -17,8 +17,13 @@
 namespace cairn::router {
 
 struct RouterOptions {
-  // Static membership: where the nodes' feeds are.
+  // Where the nodes' feeds are, at first.
   std::vector<std::string> holder_addresses;
+  // A source of nodes says more: not ready before RouterCore::MembersKnown, and a holder.
+  bool members_to_come = false;
+  // A replica stays listed so long after its node's address was removed, and as long as no holder
+  // lives: the worker may go on, or another node come up beside it.
+  absl::Duration departed_for = absl::Minutes(1);
 
   FeedOptions feed;
   SpeculationOptions speculation;

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "cairn/v1/feed.pb.h"
 #include "common/base/bytes16.h"
 #include "common/identity/fingerprint.h"
 #include "common/rpc/labels.h"
@@ -145,6 +146,8 @@ struct ReplicaStatus {
   std::vector<Label> labels;
   // Of the worker's own memory; nothing where it is not known.
   std::optional<uint64_t> kv_tokens_max;
+  // Of its node, as last heard; draining also while it is held back.
+  v1::DrainState drain_state = v1::DRAIN_STATE_UNSPECIFIED;
 };
 
 }  // namespace cairn::router

@@ -43,6 +43,11 @@ uint32_t BlockHolders::NextEpoch(HolderIndex holder) {
   return ++holders_[holder].last_epoch;
 }
 
+void BlockHolders::GrowTo(size_t holders) {
+  CAIRN_CHECK(holders >= holders_.size() && holders <= kHoldersMax);
+  holders_.resize(holders);
+}
+
 void BlockHolders::Begin(HolderIndex holder, uint32_t shards) {
   CAIRN_CHECK(holder < holders_.size() && shards > 0 && shards <= kShardsMax);
   Holder& renewed = holders_[holder];

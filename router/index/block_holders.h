@@ -40,6 +40,9 @@ class BlockHolders {
   BlockHolders(size_t holders, size_t slots_max, PartitionTable* partitions,
                uint32_t epochs_max = HolderSlot::kEpochMax);
 
+  // Makes room for so many holders. REQUIRES: not fewer than now.
+  void GrowTo(size_t holders);
+
   // All that is held of the holder is forgotten; a key's shard is key[0] mod `shards` from here.
   void Begin(HolderIndex holder, uint32_t shards);
   // REQUIRES: shard < the holder's shards.

@@ -13,6 +13,11 @@ NamespaceDirectory::NamespaceDirectory(size_t holders, size_t namespaces_max)
   CAIRN_CHECK(namespaces_max > 0);
 }
 
+void NamespaceDirectory::GrowTo(size_t holders) {
+  CAIRN_CHECK(holders >= generations_.size());
+  generations_.resize(holders);
+}
+
 absl::Status NamespaceDirectory::Registered(HolderIndex holder, const Fingerprint& fingerprint,
                                             uint32_t block_tokens, KeyScheme key_scheme) {
   if (block_tokens == 0 || block_tokens > kBlockTokensMax) {

@@ -23,6 +23,9 @@ class NamespaceDirectory {
  public:
   NamespaceDirectory(size_t holders, size_t namespaces_max);
 
+  // Makes room for so many holders. REQUIRES: not fewer than now.
+  void GrowTo(size_t holders);
+
   // RESOURCE_EXHAUSTED past the bound; INVALID_ARGUMENT when `block_tokens` is 0, or one of the two
   // is not what another holder said: a fingerprint stands for one layout and one scheme.
   absl::Status Registered(HolderIndex holder, const Fingerprint& fingerprint, uint32_t block_tokens,

@@ -19,6 +19,11 @@ SpeculativeBlocks::SpeculativeBlocks(const SpeculationOptions& options, size_t h
   CAIRN_CHECK(partitions != nullptr);
 }
 
+void SpeculativeBlocks::GrowTo(size_t holders) {
+  CAIRN_CHECK(holders >= generations_.size());
+  generations_.resize(holders);
+}
+
 void SpeculativeBlocks::Mark(const BookingId& booking, HolderIndex holder, PartitionIndex partition,
                              absl::Span<const BlockKey> keys, absl::Time now) {
   CAIRN_CHECK(holder < generations_.size() && key_count_ <= options_.marks_max);

@@ -40,6 +40,9 @@ class SpeculativeBlocks {
   // `partitions` outlives it.
   SpeculativeBlocks(const SpeculationOptions& options, size_t holders, PartitionTable* partitions);
 
+  // Makes room for so many holders. REQUIRES: not fewer than now.
+  void GrowTo(size_t holders);
+
   // Marks the keys, as many of the first as there is room for. REQUIRES: a new booking.
   void Mark(const BookingId& booking, HolderIndex holder, PartitionIndex partition,
             absl::Span<const BlockKey> keys, absl::Time now);

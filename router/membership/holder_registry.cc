@@ -1,38 +1,89 @@
 #include "router/membership/holder_registry.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/identity/rendezvous.h"
 
 namespace cairn::router {
-HolderRegistry::HolderRegistry(std::vector<std::string> addresses) {
-  for (std::string& address : addresses) {
-    holders_.emplace_back();
-    holders_.back().address = std::move(address);
-  }
-}
-
 absl::StatusOr<HolderRegistry> HolderRegistry::Make(std::vector<std::string> addresses) {
   if (addresses.size() > kHoldersMax) {
     return absl::InvalidArgumentError(
         absl::StrCat(addresses.size(), " holders, at most ", kHoldersMax));
   }
-  absl::flat_hash_set<absl::string_view> seen;
-  for (const std::string& address : addresses) {
-    if (address.empty()) return absl::InvalidArgumentError("a holder's address is empty");
-    if (!seen.insert(address).second) {
+  HolderRegistry registry;
+  for (std::string& address : addresses) {
+    const absl::Status added = registry.Add(std::move(address)).status();
+    if (!added.ok()) return added;
+  }
+  return registry;
+}
+
+absl::StatusOr<HolderIndex> HolderRegistry::Add(std::string address) {
+  if (address.empty()) return absl::InvalidArgumentError("a holder's address is empty");
+  size_t free = holders_.size();
+  for (size_t i = 0; i < holders_.size(); ++i) {
+    if (holders_[i].place == Place::kFollowed && holders_[i].address == address) {
       return absl::InvalidArgumentError(absl::StrCat("the holder ", address, " is given twice"));
     }
+    if (holders_[i].place == Place::kFree) free = std::min(free, i);
   }
-  return HolderRegistry(std::move(addresses));
+  if (free == kHoldersMax) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no place is left for the holder ", address, ": ", kHoldersMax, " are taken"));
+  }
+  if (free == holders_.size()) holders_.emplace_back();
+  holders_[free] = Holder();
+  holders_[free].address = std::move(address);
+  ++version_;
+  return static_cast<HolderIndex>(free);
+}
+
+void HolderRegistry::Remove(HolderIndex holder) {
+  CAIRN_CHECK(holder < holders_.size() && IsFollowed(holder));
+  ++version_;
+  EndDispute(&holders_[holder]);
+  holders_[holder].conflict.clear();
+  holders_[holder].place = Place::kDeparted;
+  ++departed_;
+  for (Holder& other : holders_) {
+    const bool by_id = !other.conflict.empty() && other.disputed_worker.empty();
+    if (by_id && other.conflicts_with == holder) other.conflict.clear();
+  }
+  FreePlaces();
+}
+
+std::vector<ReplicaId> HolderRegistry::DropDeparted(absl::FunctionRef<bool(HolderIndex)> over) {
+  if (departed_ == 0) return {};
+  Claimed dropped;
+  for (size_t i = 0; i < holders_.size(); ++i) {
+    const auto holder = static_cast<HolderIndex>(i);
+    if (holders_[i].place == Place::kDeparted && over(holder)) {
+      RemoveReplicasOf(holder, "", &dropped);
+    }
+  }
+  FreePlaces();
+  return std::move(dropped.removed);
+}
+
+void HolderRegistry::FreePlaces() {
+  if (departed_ == 0) return;
+  std::vector<bool> used(holders_.size());
+  for (const auto& [id, replica] : replicas_) used[replica.holder] = true;
+  for (size_t i = 0; i < holders_.size(); ++i) {
+    if (holders_[i].place != Place::kDeparted || used[i]) continue;
+    holders_[i] = Holder();
+    holders_[i].place = Place::kFree;
+    --departed_;
+    ++version_;
+  }
 }
 
 absl::StatusOr<HolderRegistry::Claimed> HolderRegistry::Claim(
     HolderIndex holder, const v1::NodeInfo& hello, absl::FunctionRef<bool(HolderIndex)> lives) {
-  CAIRN_CHECK(holder < holders_.size());
+  CAIRN_CHECK(holder < holders_.size() && IsFollowed(holder));
   ++version_;
   Holder& claimer = holders_[holder];
   Claimed claimed;
@@ -55,7 +106,14 @@ absl::StatusOr<HolderRegistry::Claimed> HolderRegistry::Claim(
   claimer.conflict.clear();
   EndDispute(&claimer);
   AttachReplica(holder, hello, lives, &claimed);
+  FreePlaces();
   return claimed;
+}
+
+bool HolderRegistry::IsStranger(const Replica& replica, HolderIndex holder,
+                                const v1::NodeInfo& hello) const {
+  if (replica.node_id == hello.node_id()) return false;
+  return replica.holder == holder || holders_[replica.holder].place == Place::kDeparted;
 }
 
 // A worker that two living nodes name keeps the first of them.
@@ -67,17 +125,19 @@ void HolderRegistry::AttachReplica(HolderIndex holder, const v1::NodeInfo& hello
   RemoveReplicasOf(holder, hello.worker_address(), claimed);
   if (hello.worker_address().empty()) return;
   const std::optional<ReplicaId> known = FindReplica(hello.worker_address());
-  if (!known.has_value()) {
-    replicas_.emplace(next_replica_++, Replica{hello.worker_address(), holder,
-                                               RendezvousReplica(hello.worker_address())});
-    return;
+  if (known.has_value() && IsStranger(replicas_.at(*known), holder, hello)) {
+    claimed->removed.push_back(*known);
+    replicas_.erase(*known);
+    return AddReplica(hello.worker_address(), holder);
   }
+  if (!known.has_value()) return AddReplica(hello.worker_address(), holder);
   Replica& replica = replicas_.at(*known);
   if (replica.holder != holder && lives(replica.holder)) {
     Dispute(holder, replica);
     return;
   }
   replica.holder = holder;
+  replica.node_id = hello.node_id();
 }
 
 void HolderRegistry::Dispute(HolderIndex holder, const Replica& replica) {
@@ -108,6 +168,7 @@ void HolderRegistry::SettleWorkers(absl::FunctionRef<bool(HolderIndex)> out) {
       Replica& replica = replicas_.at(*known);
       if (!out(replica.holder)) continue;
       replica.holder = i;
+      replica.node_id = holder.node_id;
     } else {
       AddReplica(holder.disputed_worker, i);
     }
@@ -115,11 +176,12 @@ void HolderRegistry::SettleWorkers(absl::FunctionRef<bool(HolderIndex)> out) {
     holder.conflict.clear();
     ++version_;
   }
+  FreePlaces();
 }
 
 void HolderRegistry::AddReplica(const std::string& worker_address, HolderIndex holder) {
-  replicas_.emplace(next_replica_++,
-                    Replica{worker_address, holder, RendezvousReplica(worker_address)});
+  replicas_.emplace(next_replica_++, Replica{worker_address, holder, holders_[holder].node_id,
+                                             RendezvousReplica(worker_address)});
 }
 
 void HolderRegistry::RemoveReplicasOf(HolderIndex holder, absl::string_view kept_worker,

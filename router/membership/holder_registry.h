@@ -1,10 +1,11 @@
 // HolderRegistry: which addresses are followed, which nodes they turned out to be, and the
 // replicas beside those nodes.
 //
-// Addresses come from the configuration and do not change. A node id belongs to one address at a
-// time: while its feed lives, a second node that says the same id is refused; once it is silent or
-// broken, the newcomer takes over. Replicas stay listed when their node is gone. Not thread-safe:
-// under the core's lock.
+// Addresses come and go. A node id belongs to one address at a time: while its feed lives, a second
+// node that says the same id is refused; once it is silent or broken, the newcomer takes over.
+// Replicas stay listed when their node is gone. One beside an address that is no longer followed
+// has departed: it stays, in its place, until a node elsewhere says the id or names the worker, or
+// the owner drops it. Not thread-safe: under the core's lock.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,8 @@ namespace cairn::router {
 struct Replica {
   std::string worker_address;
   HolderIndex holder = 0;
+  // Of that node.
+  std::string node_id;
   // The same in every router: rendezvous hashing needs that.
   uint64_t stable_hash = 0;
 };
@@ -36,13 +39,23 @@ class HolderRegistry {
   struct Claimed {
     // The address that the node moved away from: forget what is held of it.
     std::optional<HolderIndex> displaced;
-    // Replicas that are no more.
+    // Replicas that are no more. Also those of a worker that another node names at the same place,
+    // or where the first departed: an address that was given anew, with another worker behind it.
     std::vector<ReplicaId> removed;
   };
   using Replicas = absl::btree_map<ReplicaId, Replica>;  // Ordered, so that runs repeat.
 
   // INVALID_ARGUMENT for an address that is empty or given twice, or more than kHoldersMax.
   static absl::StatusOr<HolderRegistry> Make(std::vector<std::string> addresses);
+
+  // Follows a further address, in the first place that is free. INVALID_ARGUMENT for one that is
+  // empty or followed; RESOURCE_EXHAUSTED when kHoldersMax places are taken.
+  absl::StatusOr<HolderIndex> Add(std::string address);
+  // The address is followed no more. Its replicas stay as departed; without any its place is free.
+  // REQUIRES: it is followed, and its feed has ended.
+  void Remove(HolderIndex holder);
+  // Drops the departed replicas beside places for which `over` holds, and frees the places.
+  std::vector<ReplicaId> DropDeparted(absl::FunctionRef<bool(HolderIndex)> over);
 
   // The holder's hello, checked by HolderFeed::CheckHello. FAILED_PRECONDITION naming both
   // addresses when another holder that `lives` has its node id; the stream must then be ended.
@@ -53,7 +66,9 @@ class HolderRegistry {
   // `out`. To be called now and then; without such disputes it costs nothing.
   void SettleWorkers(absl::FunctionRef<bool(HolderIndex)> out);
 
+  // Places, free ones and those of departed replicas included.
   size_t holder_count() const { return holders_.size(); }
+  bool IsFollowed(HolderIndex holder) const { return holders_[holder].place == Place::kFollowed; }
   const std::string& AddressOf(HolderIndex holder) const { return holders_[holder].address; }
   // Empty before its first hello.
   const std::string& NodeIdOf(HolderIndex holder) const { return holders_[holder].node_id; }
@@ -68,7 +83,13 @@ class HolderRegistry {
   std::string ConflictOf(HolderIndex holder) const;
 
  private:
+  enum class Place {
+    kFree,
+    kFollowed,
+    kDeparted,  // Followed no more; a replica still refers to it.
+  };
   struct Holder {
+    Place place = Place::kFollowed;
     std::string address;
     std::string node_id;
     // Why its last hello was refused, or its worker not listed, and the holder it lost to.
@@ -78,8 +99,12 @@ class HolderRegistry {
     std::string disputed_worker;
   };
 
-  explicit HolderRegistry(std::vector<std::string> addresses);
+  HolderRegistry() = default;
 
+  // Another worker than the replica's, though it says the same address.
+  bool IsStranger(const Replica& replica, HolderIndex holder, const v1::NodeInfo& hello) const;
+  // Frees the places of departed replicas that are no more.
+  void FreePlaces();
   void AttachReplica(HolderIndex holder, const v1::NodeInfo& hello,
                      absl::FunctionRef<bool(HolderIndex)> lives, Claimed* claimed);
   void AddReplica(const std::string& worker_address, HolderIndex holder);
@@ -92,6 +117,7 @@ class HolderRegistry {
   ReplicaId next_replica_ = 1;
   uint64_t version_ = 0;
   size_t disputes_ = 0;  // Holders with a disputed worker.
+  size_t departed_ = 0;  // Places of departed replicas.
 };
 
 }  // namespace cairn::router

@@ -73,7 +73,7 @@ class FeedFollower {
     uint64_t partial_heartbeats = 0;
   };
 
-  // Starts at once. `address` is the holder's in the core's options.
+  // Starts at once. `address` is the holder's in the core.
   FeedFollower(HolderIndex holder, std::string address, const Options& options, Parts parts);
   // Stop, and waits for the thread.
   ~FeedFollower();

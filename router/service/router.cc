@@ -5,7 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/rpc/server_options.h"
+#include "common/server/thread_name.h"
 #include "router/policy/policy_registry.h"
+#include "router/service/member_sources.h"
 #include "router/service/router_method.h"
 
 namespace cairn::router {
@@ -45,7 +47,7 @@ absl::StatusOr<std::unique_ptr<Router>> Router::Start(const RouterConfig& config
   if (!node_security.ok()) return node_security.status();
   std::unique_ptr<Router> router(
       new Router(config, *std::move(security), *std::move(node_security), log));
-  router->Follow(log);
+  router->Follow();
   if (absl::Status status = router->Listen(); !status.ok()) return status;
   // After what else can fail: it moves the file of the run before aside.
   if (absl::Status status = router->Record(); !status.ok()) return status;
@@ -55,11 +57,15 @@ absl::StatusOr<std::unique_ptr<Router>> Router::Start(const RouterConfig& config
 Router::Router(const RouterConfig& config, std::unique_ptr<ServerSecurity> security,
                std::unique_ptr<ClientSecurity> node_security, const Log& log)
     : config_(config),
+      log_(log),
       security_(std::move(security)),
       node_security_(std::move(node_security)),
       call_metrics_("cairn_router", kRouterMethodNames, &metrics_, &clock_),
       recorder_(MakeRecorder(config, &clock_, log)),
       core_(MakeCore(config, &clock_, &random_, recorder_.get())),
+      followers_(config_.NodesMax(), FollowerOptions(),
+                 {.core = core_.get(), .clock = &clock_, .random = &random_, .log = log}),
+      members_(MakeMemberSource(config_, &clock_, &random_, log)),
       policies_(config.PolicyOptions()),
       copies_(MakeCopies()),
       replicator_(copies_ == nullptr
@@ -72,6 +78,7 @@ Router::Router(const RouterConfig& config, std::unique_ptr<ServerSecurity> secur
               .hasher = &hasher_,
               .policies = &policies_,
               .followers = &followers_,
+              .members = members_.get(),
               .replicator = replicator_.get()}),
       service_({.calls = &calls_, .callers = &security_->callers(), .metrics = &call_metrics_}),
       file_metrics_(&metrics_, "cairn_router", {security_->files(), node_security_->files()}) {}
@@ -95,19 +102,29 @@ absl::Status Router::Record() {
   return absl::OkStatus();
 }
 
-void Router::Follow(const Log& log) {
+FeedFollower::Options Router::FollowerOptions() const {
   FeedFollower::Options options;
   options.silence_max = config_.feed_silence;
   options.channel.tls_name = config_.node_tls_name;
   options.credentials = node_security_->credentials();
   options.metadata = node_security_->metadata();
-  for (size_t i = 0; i < config_.nodes.size(); ++i) {
-    followers_.push_back(std::make_unique<FeedFollower>(
-        static_cast<HolderIndex>(i), config_.nodes[i], options,
-        FeedFollower::Parts{
-            .core = core_.get(), .clock = &clock_, .random = &random_, .log = log}));
+  return options;
+}
+
+void Router::Follow() {
+  router_metrics_.emplace(&metrics_, core_.get(), &followers_, members_.get(), recorder_.get());
+  if (members_ == nullptr) {
+    MemberList listed;
+    for (const std::string& node : config_.nodes) listed.push_back({.address = node});
+    return followers_.Apply(listed);
   }
-  router_metrics_.emplace(&metrics_, core_.get(), &followers_, recorder_.get());
+  member_thread_ = std::thread([this] {
+    NameThisThread("members");
+    members_->Run(stop_members_, [this](const MemberList& listed) {
+      followers_.Apply(listed);
+      core_->MembersKnown();
+    });
+  });
 }
 
 absl::Status Router::Listen() {
@@ -141,8 +158,9 @@ Router::~Router() {
   if (recorder_ != nullptr) recorder_->Flush();
   metrics_server_ = nullptr;
   router_metrics_.reset();
-  for (const std::unique_ptr<FeedFollower>& follower : followers_) follower->Stop();
-  followers_.clear();
+  stop_members_.Set();
+  if (member_thread_.joinable()) member_thread_.join();
+  followers_.Stop();
 }
 
 std::vector<std::string> Router::addresses() const {
@@ -159,9 +177,15 @@ int Router::metrics_port() const {
 
 void Router::Tick() {
   core_->Tick();
-  if (said_ready_ || !core_->Ready()) return;
-  said_ready_ = true;
-  server_->SetReady(true);
+  if (!said_ready_ && core_->Ready()) {
+    said_ready_ = true;
+    server_->SetReady(true);
+  }
+  if (!said_ready_ || said_degraded_ == core_->Degraded()) return;
+  said_degraded_ = !said_degraded_;
+  if (log_ == nullptr) return;
+  log_(said_degraded_ ? "ready, but DEGRADED: nodes or their snapshots are still to come"
+                      : "no longer degraded: the nodes' snapshots are in");
 }
 
 void Router::Drain() {

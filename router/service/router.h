@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -29,11 +30,14 @@
 #include "common/server/metrics_server.h"
 #include "common/server/periodic_thread.h"
 #include "common/server/rpc_server.h"
+#include "common/server/wake_event.h"
 #include "router/core/router_core.h"
 #include "router/decisions/decision_recorder.h"
+#include "router/membership/member_source.h"
 #include "router/replication/node_copies.h"
 #include "router/replication/replication_metrics.h"
 #include "router/replication/replicator.h"
+#include "router/service/node_followers.h"
 #include "router/service/router_calls.h"
 #include "router/service/router_config.h"
 #include "router/service/router_metrics.h"
@@ -77,10 +81,12 @@ class Router {
   absl::Status Record();
   std::unique_ptr<NodeCopies> MakeCopies();
   absl::Status Listen();
-  void Follow(const Log& log);
+  FeedFollower::Options FollowerOptions() const;
+  void Follow();
   void Tick();
 
   const RouterConfig config_;
+  const Log log_;
   const std::unique_ptr<ServerSecurity> security_;
   const std::unique_ptr<ClientSecurity> node_security_;
   SystemClock clock_;
@@ -91,7 +97,8 @@ class Router {
   StoppableWait copy_wait_;
   const std::unique_ptr<DecisionRecorder> recorder_;  // Null: nothing is recorded.
   const std::unique_ptr<RouterCore> core_;
-  RouterCalls::Followers followers_;  // All there before a call can come.
+  NodeFollowers followers_;
+  const std::unique_ptr<MemberSource> members_;  // Null: the nodes are those of the flag.
   const RoutePolicySet policies_;
   // These three are null where no copies are made.
   std::unique_ptr<NodeCopies> copies_;
@@ -105,7 +112,11 @@ class Router {
   std::unique_ptr<RpcServer> server_;
   std::optional<PeriodicThread> decision_writer_;
   std::optional<PeriodicThread> ticker_;
-  bool said_ready_ = false;  // The ticker's.
+  WakeEvent stop_members_;
+  std::thread member_thread_;
+  // The ticker's.
+  bool said_ready_ = false;
+  bool said_degraded_ = false;
 };
 
 }  // namespace cairn::router

@@ -183,18 +183,25 @@ absl::Status RouterCalls::ListReplicas(const Caller& /*caller*/,
                                        v1::ListReplicasResponse* response) const {
   // First: what is listed then is at least what made it ready.
   response->set_ready(parts_.core->Ready());
+  response->set_degraded(parts_.core->Degraded());
   for (const ReplicaStatus& status : parts_.core->ListReplicas()) {
     ToMessage(status, response->add_replicas());
   }
   response->set_router_incarnation(std::string(parts_.core->incarnation().view()));
-  for (size_t i = 0; i < parts_.followers->size(); ++i) {
-    const FeedFollower& follower = *(*parts_.followers)[i];
-    const FeedFollower::Status status = follower.status();
+  if (parts_.followers == nullptr) return absl::OkStatus();
+  for (const NodeFollowers::Entry& entry : parts_.followers->Entries()) {
     v1::HolderInfo* holder = response->add_holders();
-    holder->set_address(follower.address());
-    holder->set_state(ToMessage(parts_.core->StateOf(static_cast<HolderIndex>(i))));
-    holder->set_node_id(status.node_id);
-    holder->set_error(std::string(status.ended.message()));
+    holder->set_address(entry.address);
+    holder->set_state(ToMessage(parts_.core->StateOf(entry.holder)));
+    holder->set_node_id(entry.status.node_id);
+    holder->set_error(std::string(entry.status.ended.message()));
+    holder->set_held_back(entry.held_back);
+  }
+  v1::MembershipInfo* membership = response->mutable_membership();
+  membership->set_nodes(static_cast<uint32_t>(response->holders_size()));
+  membership->set_source(parts_.members == nullptr ? "static" : parts_.members->name());
+  if (parts_.members != nullptr) {
+    membership->set_error(std::string(parts_.members->status().last.message()));
   }
   return absl::OkStatus();
 }

@@ -20,22 +20,23 @@
 #include "common/identity/block_hasher.h"
 #include "common/rpc/caller_identity.h"
 #include "router/core/router_core.h"
+#include "router/membership/member_source.h"
 #include "router/policy/policy_registry.h"
 #include "router/replication/replicator.h"
-#include "router/service/feed_follower.h"
+#include "router/service/node_followers.h"
 
 namespace cairn::router {
 
 class RouterCalls {
  public:
-  using Followers = std::vector<std::unique_ptr<FeedFollower>>;
-
   struct Parts {
     RouterCore* core = nullptr;
     const BlockHasher* hasher = nullptr;
     const RoutePolicySet* policies = nullptr;
-    // By holder.
-    const Followers* followers = nullptr;
+    // Whom to list as followed; null: nobody.
+    const NodeFollowers* followers = nullptr;
+    // Where the nodes come from; null: a list that does not change.
+    const MemberSource* members = nullptr;
     // Told of each prompt that is routed; null: no copies are made.
     Replicator* replicator = nullptr;
   };

@@ -1,9 +1,13 @@
 #include "router/service/router_config.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/rpc/field_status.h"
 #include "common/rpc/target.h"
 #include "common/server/allocator.h"
@@ -11,6 +15,7 @@
 #include "common/server/memory_limit.h"
 #include "common/server/rpc_server.h"
 #include "router/index/block_holders.h"
+#include "router/membership/kubernetes/curl_transport.h"
 
 namespace cairn::router {
 namespace {
@@ -52,6 +57,15 @@ ByteSize Times(int64_t count, ByteSize each) {
 
 ByteSize Plus(ByteSize a, ByteSize b) { return ByteSize(a.bytes() + b.bytes()); }
 
+// host:port; a socket's path has no addresses.
+absl::Status ValidateNamedTarget(const std::string& target) {
+  if (absl::StartsWith(target, "unix:") || absl::StartsWith(target, "[")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", target, "': a name and a port are wanted, NAME:PORT"));
+  }
+  return ValidateTarget(target);
+}
+
 void CheckAddresses(const RouterConfig& config, ConfigErrors& errors) {
   RpcServer::Options server;
   server.listen_addresses = config.listen;
@@ -62,9 +76,49 @@ void CheckAddresses(const RouterConfig& config, ConfigErrors& errors) {
   config.security.Check(errors);
   errors.Add(config.node_security.Check("node-"));
   config.security.CheckMetricsAddress("metrics-listen", config.metrics_listen, errors);
-  errors.Check(!config.nodes.empty() && config.nodes.size() <= kNodesMax, "nodes",
-               config.nodes.empty() ? "" : absl::StrCat(config.nodes.size(), " addresses"),
-               absl::StrCat("the addresses of 1 to ", kNodesMax, " cache nodes"));
+}
+
+// As the API server takes it for a namespace, a service or a port.
+bool IsDnsLabel(absl::string_view text) {
+  constexpr size_t kBytesMax = 63;
+  return !text.empty() && text.size() <= kBytesMax && text.front() != '-' && text.back() != '-' &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return absl::ascii_islower(static_cast<unsigned char>(c)) ||
+                  absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '-';
+         });
+}
+
+void CheckKubernetes(const RouterConfig& config, ConfigErrors& errors) {
+  const std::vector<std::string> names = absl::StrSplit(config.kubernetes_service, '/');
+  errors.Check(names.size() == 2 && IsDnsLabel(names[0]) && IsDnsLabel(names[1]),
+               "kubernetes-service", config.kubernetes_service, "NAMESPACE/NAME");
+  errors.Check(config.kubernetes_port_name.empty() || IsDnsLabel(config.kubernetes_port_name),
+               "kubernetes-port-name", config.kubernetes_port_name, "a port's name, or none");
+  const std::string api = config.KubernetesApi();
+  if (api.empty()) {
+    errors.Check(false, "kubernetes-api", "",
+                 "a URL outside a pod, where KUBERNETES_SERVICE_HOST is not set");
+    return;
+  }
+  errors.Add(InField("--kubernetes-api", CurlTransport::Validate({api, config.kubernetes_ca,
+                                                                  config.kubernetes_token_file})));
+}
+
+void CheckNodes(const RouterConfig& config, ConfigErrors& errors) {
+  const std::string value =
+      config.nodes.empty() ? "" : absl::StrCat(config.nodes.size(), " addresses");
+  const int sources = (config.nodes.empty() ? 0 : 1) + (config.nodes_dns.empty() ? 0 : 1) +
+                      (config.kubernetes_service.empty() ? 0 : 1);
+  errors.Check(sources == 1 && config.nodes.size() <= kNodesMax, "nodes", value,
+               absl::StrCat("the addresses of 1 to ", kNodesMax,
+                            " cache nodes, or else one of --nodes-dns and --kubernetes-service"));
+  if (!config.nodes_dns.empty()) {
+    errors.Add(InField("--nodes-dns", ValidateNamedTarget(config.nodes_dns)));
+  }
+  if (!config.kubernetes_service.empty()) CheckKubernetes(config, errors);
+  errors.CheckRange("nodes-dns-interval-ms", config.nodes_dns_interval, absl::Milliseconds(100),
+                    absl::Hours(1));
+  errors.CheckRange("nodes-max", int64_t{config.nodes_max}, int64_t{1}, int64_t{kNodesMax});
   absl::flat_hash_set<std::string> seen;
   for (const std::string& node : config.nodes) {
     if (const absl::Status status = ValidateTarget(node); !status.ok()) {
@@ -131,15 +185,29 @@ void CheckBounds(const RouterConfig& config, ConfigErrors& errors) {
 absl::Status RouterConfig::Validate() const {
   ConfigErrors errors;
   CheckAddresses(*this, errors);
+  CheckNodes(*this, errors);
   CheckPolicy(*this, errors);
   CheckTimes(*this, errors);
   CheckBounds(*this, errors);
   return errors.ToStatus();
 }
 
+std::string RouterConfig::KubernetesApi() const {
+  if (!kubernetes_api.empty()) return kubernetes_api;
+  const char* const host = std::getenv("KUBERNETES_SERVICE_HOST");
+  const char* const port = std::getenv("KUBERNETES_SERVICE_PORT");
+  if (host == nullptr || port == nullptr) return "";
+  const bool is_v6 = absl::StrContains(host, ':');
+  return absl::StrCat("https://", is_v6 ? "[" : "", host, is_v6 ? "]" : "", ":", port);
+}
+
+size_t RouterConfig::NodesMax() const {
+  return nodes.empty() ? static_cast<size_t>(nodes_max) : nodes.size();
+}
+
 RouterOptions RouterConfig::CoreOptions() const {
   RouterOptions options;
-  options.holder_addresses = nodes;
+  options.members_to_come = nodes.empty();
   options.feed.degraded_after = degraded_after;
   options.feed.out_after = out_after;
   options.speculation.marks_max = static_cast<size_t>(speculative_blocks_max);
@@ -190,7 +258,7 @@ ReplicationOptions RouterConfig::CopyOptions() const {
 }
 
 MemorySum RouterConfig::Memory() const {
-  const auto node_count = static_cast<int64_t>(nodes.size());
+  const auto node_count = static_cast<int64_t>(NodesMax());
   MemorySum sum;
   sum.Add("index", index_memory, "index-memory");
   sum.Add("speculative blocks", Times(speculative_blocks_max, kMarkBytes),
@@ -215,7 +283,7 @@ MemorySum RouterConfig::Memory() const {
   if (replicate_bytes_per_second.bytes() > 0) {
     sum.Add("copies of hot prefixes", kCopiesBytes, "replicate-bytes-per-second");
   }
-  sum.Add("feeds", Times(node_count, kFeedBytes), "nodes");
+  sum.Add("feeds", Times(node_count, kFeedBytes), nodes.empty() ? "nodes-max" : "nodes");
   sum.Add("connections", TransportBytes(), "connections-max");
   sum.Add("calls that run", Times(kCallThreadsMax, kCallBytes));
   sum.Add("allocator's reserve", AllocatorRetainedMax());

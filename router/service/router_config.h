@@ -33,8 +33,17 @@ struct RouterConfig {
   std::string node_tls_name;                      // As ChannelOptions::tls_name.
   std::string metrics_listen = "127.0.0.1:7081";  // Empty: no metrics are served.
 
-  // Static membership: where the nodes' feeds are.
+  // Where the nodes' feeds are, by one of these: a list; the addresses of a name, asked for again
+  // and again; the endpoints of a Kubernetes service, watched.
   std::vector<std::string> nodes;
+  std::string nodes_dns;  // name:port
+  absl::Duration nodes_dns_interval = absl::Seconds(5);
+  std::string kubernetes_service;    // namespace/name
+  std::string kubernetes_port_name;  // Empty: it has one port.
+  std::string kubernetes_api;        // URL; empty: as a pod is told.
+  std::string kubernetes_ca = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+  std::string kubernetes_token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+  int nodes_max = 64;  // Of those that are not listed here.
 
   // Policy.
   std::string route_policy = std::string(kDefaultRoutePolicy);  // For requests that name none.
@@ -86,6 +95,12 @@ struct RouterConfig {
 
   // INVALID_ARGUMENT with one line for each flag that is wrong.
   absl::Status Validate() const;
+
+  // URL of the API server: the flag's, or else that of the environment of a pod; empty where there
+  // is none.
+  std::string KubernetesApi() const;
+  // How many are followed at most.
+  size_t NodesMax() const;
 
   // REQUIRES: valid.
   RouterOptions CoreOptions() const;

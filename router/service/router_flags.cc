@@ -11,7 +11,27 @@ ABSL_FLAG(std::vector<std::string>, listen, {"127.0.0.1:7080"},
 ABSL_FLAG(std::string, metrics_listen, "127.0.0.1:7081",
           "Address of /metrics over HTTP; empty serves none.");
 ABSL_FLAG(std::vector<std::string>, nodes, {},
-          "Addresses of the cache nodes to follow, host:port, comma-separated. Required.");
+          "Addresses of the cache nodes to follow, host:port, comma-separated; or else "
+          "--nodes-dns or --kubernetes-service.");
+ABSL_FLAG(
+    std::string, nodes_dns, "",
+    "NAME:PORT: each address of the name is a cache node, asked for again and again. A failure "
+    "keeps the last ones.");
+ABSL_FLAG(int, nodes_dns_interval_ms, 5'000, "Time between two questions for --nodes-dns.");
+ABSL_FLAG(std::string, kubernetes_service, "",
+          "NAMESPACE/NAME: the endpoints of this service are the cache nodes, by list and watch of "
+          "its EndpointSlices; the service account may get, list and watch them.");
+ABSL_FLAG(std::string, kubernetes_port_name, "",
+          "Name of the service's port that nodes are followed at; empty: it has only one.");
+ABSL_FLAG(std::string, kubernetes_api, "",
+          "URL of the API server; empty: that of a pod's environment. http only on loopback, and "
+          "without a token.");
+ABSL_FLAG(std::string, kubernetes_ca, cairn::router::RouterConfig().kubernetes_ca,
+          "CA of the API server, PEM, read for each request.");
+ABSL_FLAG(std::string, kubernetes_token_file, cairn::router::RouterConfig().kubernetes_token_file,
+          "Token of the service account, read for each request.");
+ABSL_FLAG(int, nodes_max, 64,
+          "Nodes to follow at most, 4 MiB each, where they are not listed by --nodes.");
 ABSL_FLAG(std::string, node_tls_ca, "",
           "CA of the nodes' certificates, PEM, re-read; empty: nodes are followed in plain text.");
 ABSL_FLAG(std::string, node_tls_cert, "", "Certificate to show to nodes, PEM, re-read.");
@@ -112,6 +132,14 @@ RouterConfig ConfigFromFlags() {
   config.node_tls_name = absl::GetFlag(FLAGS_node_tls_name);
   config.metrics_listen = absl::GetFlag(FLAGS_metrics_listen);
   config.nodes = absl::GetFlag(FLAGS_nodes);
+  config.nodes_dns = absl::GetFlag(FLAGS_nodes_dns);
+  config.nodes_dns_interval = ms(absl::GetFlag(FLAGS_nodes_dns_interval_ms));
+  config.kubernetes_service = absl::GetFlag(FLAGS_kubernetes_service);
+  config.kubernetes_port_name = absl::GetFlag(FLAGS_kubernetes_port_name);
+  config.kubernetes_api = absl::GetFlag(FLAGS_kubernetes_api);
+  config.kubernetes_ca = absl::GetFlag(FLAGS_kubernetes_ca);
+  config.kubernetes_token_file = absl::GetFlag(FLAGS_kubernetes_token_file);
+  config.nodes_max = absl::GetFlag(FLAGS_nodes_max);
   config.route_policy = absl::GetFlag(FLAGS_route_policy);
   config.miss_weight = absl::GetFlag(FLAGS_miss_weight);
   config.short_match_tokens = absl::GetFlag(FLAGS_short_match_tokens);

@@ -123,6 +123,7 @@ void ToMessage(const ReplicaStatus& status, v1::ReplicaInfo* message) {
   message->set_conflict(status.conflict);
   LabelsToProto(status.labels, message->mutable_labels());
   message->set_kv_tokens_max(status.kv_tokens_max.value_or(0));
+  message->set_drain_state(status.drain_state);
 }
 
 }  // namespace cairn::router

@@ -15,8 +15,7 @@ std::vector<CallbackSample> HoldersByState(const RouterCore& core) {
   for (const HolderState state : kStates) {
     samples.push_back({std::string(HolderStateName(state)), 0});
   }
-  for (size_t holder = 0; holder < core.holder_count(); ++holder) {
-    const HolderState state = core.StateOf(static_cast<HolderIndex>(holder));
+  for (const HolderState state : core.HolderStates()) {
     for (size_t i = 0; i < kStates.size(); ++i) {
       if (kStates[i] == state) samples[i].value += 1;
     }
@@ -26,12 +25,12 @@ std::vector<CallbackSample> HoldersByState(const RouterCore& core) {
 
 }  // namespace
 
-RouterMetrics::RouterMetrics(Metrics* metrics, RouterCore* core,
-                             const RouterCalls::Followers* followers,
-                             const DecisionRecorder* recorder) {
+RouterMetrics::RouterMetrics(Metrics* metrics, RouterCore* core, const NodeFollowers* followers,
+                             const MemberSource* members, const DecisionRecorder* recorder) {
   AddCounters(metrics, core);
   AddState(metrics, core);
   AddFeeds(metrics, followers);
+  if (members != nullptr) AddMembers(metrics, members);
   if (recorder != nullptr) AddRecording(metrics, recorder);
 }
 
@@ -83,29 +82,50 @@ void RouterMetrics::AddState(Metrics* metrics, RouterCore* core) {
       [core] { return core->counters().stale_alarm ? 1.0 : 0.0; });
   add("cairn_router_ready", "1 once the reachable nodes' snapshots are in.",
       [core] { return core->Ready() ? 1.0 : 0.0; });
+  add("cairn_router_degraded",
+      "1 while ready by waiting alone: nodes or snapshots are still to come.",
+      [core] { return core->Degraded() ? 1.0 : 0.0; });
   callbacks_.push_back(metrics->AddCallbackSeries(CallbackKind::kGauge, "cairn_router_holders",
                                                   "Followed addresses by state.", "state", 4,
                                                   [core] { return HoldersByState(*core); }));
 }
 
-void RouterMetrics::AddFeeds(Metrics* metrics, const RouterCalls::Followers* followers) {
-  const auto add = [&](absl::string_view name, absl::string_view help,
-                       uint64_t FeedFollower::Status::*field) {
-    callbacks_.push_back(
-        metrics->AddCallback(CallbackKind::kCounter, name, help, [followers, field] {
-          uint64_t sum = 0;
-          for (const auto& follower : *followers) sum += follower->status().*field;
-          return static_cast<double>(sum);
-        }));
+void RouterMetrics::AddFeeds(Metrics* metrics, const NodeFollowers* followers) {
+  using Totals = NodeFollowers::Totals;
+  const auto add = [&](absl::string_view name, absl::string_view help, uint64_t Totals::*field,
+                       CallbackKind kind = CallbackKind::kCounter) {
+    callbacks_.push_back(metrics->AddCallback(kind, name, help, [followers, field] {
+      return static_cast<double>(followers->totals().*field);
+    }));
   };
-  add("cairn_router_feed_messages_total", "Messages of feeds.", &FeedFollower::Status::messages);
+  add("cairn_router_feed_messages_total", "Messages of feeds.", &Totals::messages);
   add("cairn_router_feeds_ended_total", "Feeds that ended, or could not be had.",
-      &FeedFollower::Status::feeds_ended);
+      &Totals::feeds_ended);
   add("cairn_router_shards_asked_again_total", "Shards asked for again.",
-      &FeedFollower::Status::shards_asked_again);
+      &Totals::shards_asked_again);
   add("cairn_router_partial_heartbeats_total",
       "Heartbeats of nodes that do not know this router as one and show only a part.",
-      &FeedFollower::Status::partial_heartbeats);
+      &Totals::partial_heartbeats);
+  add("cairn_router_nodes_joined_total", "Nodes that came to be followed.", &Totals::joined);
+  add("cairn_router_nodes_left_total", "Nodes that are followed no more.", &Totals::left);
+  add("cairn_router_nodes_over_bound", "Nodes of the last list that --nodes-max leaves out.",
+      &Totals::over_bound, CallbackKind::kGauge);
+}
+
+void RouterMetrics::AddMembers(Metrics* metrics, const MemberSource* members) {
+  const auto add = [&](CallbackKind kind, absl::string_view name, absl::string_view help,
+                       std::function<double()> value) {
+    callbacks_.push_back(metrics->AddCallback(kind, name, help, std::move(value)));
+  };
+  add(CallbackKind::kCounter, "cairn_router_membership_asked_total",
+      "Times that the source of nodes was asked.",
+      [members] { return static_cast<double>(members->status().asked); });
+  add(CallbackKind::kCounter, "cairn_router_membership_failed_total",
+      "Of them, those without an answer that was good.",
+      [members] { return static_cast<double>(members->status().failed); });
+  add(CallbackKind::kGauge, "cairn_router_membership_failing",
+      "1 while the source of nodes cannot be asked: the last list stands.",
+      [members] { return members->status().last.ok() ? 0.0 : 1.0; });
 }
 
 void RouterMetrics::AddRecording(Metrics* metrics, const DecisionRecorder* recorder) {

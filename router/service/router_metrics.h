@@ -9,20 +9,22 @@
 #include "common/metrics/metrics.h"
 #include "router/core/router_core.h"
 #include "router/decisions/decision_recorder.h"
-#include "router/service/router_calls.h"
+#include "router/membership/member_source.h"
+#include "router/service/node_followers.h"
 
 namespace cairn::router {
 
 class RouterMetrics {
  public:
-  // `recorder` may be null.
-  RouterMetrics(Metrics* metrics, RouterCore* core, const RouterCalls::Followers* followers,
-                const DecisionRecorder* recorder = nullptr);
+  // `members` and `recorder` may be null.
+  RouterMetrics(Metrics* metrics, RouterCore* core, const NodeFollowers* followers,
+                const MemberSource* members = nullptr, const DecisionRecorder* recorder = nullptr);
 
  private:
   void AddCounters(Metrics* metrics, const RouterCore* core);
   void AddState(Metrics* metrics, RouterCore* core);
-  void AddFeeds(Metrics* metrics, const RouterCalls::Followers* followers);
+  void AddFeeds(Metrics* metrics, const NodeFollowers* followers);
+  void AddMembers(Metrics* metrics, const MemberSource* members);
   void AddRecording(Metrics* metrics, const DecisionRecorder* recorder);
 
   std::vector<CallbackMetric> callbacks_;

@@ -96,7 +96,7 @@ class RouteRig {
     CAIRN_CHECK_OK(core.status());
     core_ = *std::move(core);
     calls_ = std::make_unique<router::RouterCalls>(router::RouterCalls::Parts{
-        .core = core_.get(), .hasher = &hasher_, .policies = &policies_, .followers = &followers_});
+        .core = core_.get(), .hasher = &hasher_, .policies = &policies_});
     for (size_t i = 0; i < kHolders; ++i) Connect(static_cast<router::HolderIndex>(i));
   }
 
@@ -146,7 +146,6 @@ class RouteRig {
   SecureRandom random_;
   Sha256BlockHasher hasher_;
   router::RoutePolicySet policies_;
-  router::RouterCalls::Followers followers_;
   std::unique_ptr<router::RouterCore> core_;
   std::unique_ptr<router::RouterCalls> calls_;
   std::vector<uint64_t> sequences_ = std::vector<uint64_t>(kHolders * kShards);

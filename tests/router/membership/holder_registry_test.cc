@@ -116,6 +116,62 @@ TEST_F(HolderRegistryTest, ADisputedWorkerGoesToTheOtherNodeWhenTheFirstIsOutOrN
   EXPECT_THAT(registry_.ConflictOf(2), IsEmpty());
 }
 
+TEST_F(HolderRegistryTest, AnAddressThatIsRemovedLeavesItsReplicaUntilItIsDropped) {
+  ASSERT_TRUE(Claim(0, "node-a", "wa").ok());
+  alive_.erase(0);
+  registry_.Remove(0);
+  EXPECT_FALSE(registry_.IsFollowed(0));
+  EXPECT_THAT(Workers(), ElementsAre("wa"));
+  EXPECT_EQ(*registry_.Add("d:1"), 3) << "its place is still needed";
+  const auto replica = *registry_.FindReplica("wa");
+  EXPECT_THAT(registry_.DropDeparted([](HolderIndex) { return false; }), IsEmpty());
+  EXPECT_THAT(registry_.DropDeparted([](HolderIndex) { return true; }), ElementsAre(replica));
+  EXPECT_THAT(Workers(), IsEmpty());
+  EXPECT_EQ(*registry_.Add("e:1"), 0);
+  EXPECT_EQ(registry_.AddressOf(0), "e:1");
+  EXPECT_THAT(registry_.NodeIdOf(0), IsEmpty());
+}
+
+TEST_F(HolderRegistryTest, AnAddressWithoutAReplicaLeavesItsPlaceAtOnce) {
+  registry_.Remove(1);
+  EXPECT_EQ(*registry_.Add("b:1"), 1);
+  EXPECT_FALSE(registry_.Add("b:1").ok());
+}
+
+TEST_F(HolderRegistryTest, ADepartedNodeThatComesBackElsewhereBringsItsReplica) {
+  ASSERT_TRUE(Claim(0, "node-a", "wa").ok());
+  const auto replica = registry_.FindReplica("wa");
+  alive_.erase(0);
+  registry_.Remove(0);
+  ASSERT_TRUE(Claim(1, "node-a", "wa").ok());
+  EXPECT_EQ(registry_.FindReplica("wa"), replica);
+  EXPECT_EQ(registry_.replicas().at(*replica).holder, 1);
+  EXPECT_EQ(*registry_.Add("d:1"), 0) << "nothing refers to its old place";
+}
+
+TEST_F(HolderRegistryTest, AWorkersAddressThatAnotherNodeNamesAfterADepartureIsAnotherWorker) {
+  ASSERT_TRUE(Claim(0, "node-a", "wa").ok());
+  const auto old = *registry_.FindReplica("wa");
+  alive_.erase(0);
+  registry_.Remove(0);
+  const auto claimed = Claim(1, "node-b", "wa");
+  ASSERT_TRUE(claimed.ok());
+  EXPECT_THAT(claimed->removed, ElementsAre(old));
+  EXPECT_NE(*registry_.FindReplica("wa"), old);
+}
+
+TEST_F(HolderRegistryTest, ADisputeEndsWhenTheOtherAddressIsRemoved) {
+  ASSERT_TRUE(Claim(0, "node-a", "wa").ok());
+  ASSERT_FALSE(Claim(1, "node-a", "wb").ok());
+  ASSERT_TRUE(Claim(2, "node-c", "wa").ok());
+  alive_.erase(0);
+  registry_.Remove(0);
+  EXPECT_THAT(registry_.ConflictOf(1), IsEmpty());
+  registry_.SettleWorkers([this](HolderIndex holder) { return !alive_.contains(holder); });
+  EXPECT_THAT(registry_.ConflictOf(2), IsEmpty());
+  EXPECT_EQ(registry_.replicas().at(*registry_.FindReplica("wa")).holder, 2);
+}
+
 TEST_F(HolderRegistryTest, AReplicaHashesAlikeInEveryRouter) {
   HolderRegistry other = *HolderRegistry::Make({"x:1"});
   ASSERT_TRUE(Claim(1, "node-a", "wa").ok());

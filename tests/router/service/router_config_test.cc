@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <functional>
 
 #include "router/core/router_core.h"
@@ -32,13 +33,24 @@ TEST(RouterConfig, DefaultsWithNodesAreFineAndTheCoreTakesThem) {
                   .ok());
 }
 
+struct Case {
+  std::function<void(RouterConfig*)> bend;
+  std::string flag;
+  std::string value;
+};
+
+void ExpectEachIsNamed(const std::vector<Case>& cases) {
+  for (const Case& bad : cases) {
+    RouterConfig config = GoodConfig();
+    bad.bend(&config);
+    const absl::Status status = config.Validate();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad.flag;
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(bad.flag), HasSubstr(bad.value)));
+  }
+}
+
 TEST(RouterConfig, EachWrongValueIsNamedWithItsFlag) {
-  struct Case {
-    std::function<void(RouterConfig*)> bend;
-    std::string flag;
-    std::string value;
-  };
-  const std::vector<Case> cases = {
+  ExpectEachIsNamed({
       {[](RouterConfig* c) { c->nodes = {}; }, "--nodes", "1 to 1024"},
       {[](RouterConfig* c) { c->nodes = {"here"}; }, "--nodes: 'here'", "host:port"},
       {[](RouterConfig* c) { c->nodes = {"127.0.0.1:99999"}; }, "--nodes", "1 to 65535"},
@@ -68,14 +80,56 @@ TEST(RouterConfig, EachWrongValueIsNamedWithItsFlag) {
       {[](RouterConfig* c) { c->record_decisions_bytes = ByteSize::MiB(1); },
        "--record-decisions-bytes", "4MiB"},
       {[](RouterConfig* c) { c->record_decisions_share = 0; }, "--record-decisions-share", "0"},
-  };
-  for (const Case& bad : cases) {
-    RouterConfig config = GoodConfig();
-    bad.bend(&config);
-    const absl::Status status = config.Validate();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad.flag;
-    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(bad.flag), HasSubstr(bad.value)));
-  }
+  });
+}
+
+TEST(RouterConfig, OneSourceOfNodesIsNamedAndItsFlagsFit) {
+  ExpectEachIsNamed({
+      {[](RouterConfig* c) { c->nodes_dns = "a:1"; }, "--nodes", "or else one of"},
+      {[](RouterConfig* c) {
+         c->nodes.clear();
+         c->nodes_dns = "unix:/a";
+       },
+       "--nodes-dns", "NAME:PORT"},
+      {[](RouterConfig* c) { c->nodes_dns_interval = absl::ZeroDuration(); },
+       "--nodes-dns-interval-ms", "100ms"},
+      {[](RouterConfig* c) { c->nodes_max = 0; }, "--nodes-max", "1024"},
+      {[](RouterConfig* c) {
+         c->nodes.clear();
+         c->kubernetes_service = "cairn";
+         c->kubernetes_api = "https://10.0.0.1:443";
+       },
+       "--kubernetes-service=cairn", "NAMESPACE/NAME"},
+      {[](RouterConfig* c) {
+         c->nodes.clear();
+         c->kubernetes_service = "prod/cairn";
+         c->kubernetes_api = "http://10.0.0.1:80";
+       },
+       "--kubernetes-api", "use https"},
+      {[](RouterConfig* c) {
+         c->nodes.clear();
+         c->kubernetes_service = "prod/cairn";
+         c->kubernetes_api = "https://10.0.0.1:443";
+         c->kubernetes_port_name = "a b";
+       },
+       "--kubernetes-port-name", "a b"},
+  });
+}
+
+TEST(RouterConfig, InAPodTheApiServerIsThatOfItsEnvironment) {
+  RouterConfig config = GoodConfig();
+  config.nodes.clear();
+  config.kubernetes_service = "prod/cairn";
+  unsetenv("KUBERNETES_SERVICE_HOST");
+  EXPECT_THAT(std::string(config.Validate().message()), HasSubstr("--kubernetes-api"));
+  setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);
+  setenv("KUBERNETES_SERVICE_PORT", "443", 1);
+  EXPECT_EQ(config.KubernetesApi(), "https://[fd00::1]:443");
+  EXPECT_TRUE(config.Validate().ok()) << config.Validate();
+  setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1);
+  EXPECT_EQ(config.KubernetesApi(), "https://10.0.0.1:443");
+  EXPECT_EQ(config.NodesMax(), 64u);
+  EXPECT_TRUE(config.CoreOptions().members_to_come);
 }
 
 TEST(RouterConfig, ShortSilenceStillLeavesRoomForALateTick) {

@@ -26,7 +26,7 @@ SimRouter::SimRouter(World* world, const SimRouterOptions& options, const Life& 
       life_(life),
       random_(Dice(world->seed, absl::StrCat("router life ", life.number)).Next()),
       core_(MakeCore(*world, options, &random_)),
-      calls_({.core = core_.get(), .hasher = &hasher_, .followers = &no_followers_}),
+      calls_({.core = core_.get(), .hasher = &hasher_}),
       unary_(
           &world->network, [this](const UnaryServer::Request& request) { Handle(request); },
           [](StreamId) {}) {

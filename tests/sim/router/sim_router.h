@@ -49,8 +49,6 @@ class SimRouter final : public Acceptor {
   testing::SeededRandom random_;
   Sha256BlockHasher hasher_;
   std::unique_ptr<router::RouterCore> core_;
-  // None: these have threads; ours are below.
-  const router::RouterCalls::Followers no_followers_;
   const router::RouterCalls calls_;
   UnaryServer unary_;
   std::vector<std::unique_ptr<SimFollower>> followers_;
