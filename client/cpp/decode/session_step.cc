@@ -206,7 +206,7 @@ void SessionStep::TakeAnswer(size_t index, const v1::AttendResult& result) {
   if (!status.ok()) return Fail(index, Trouble::kRefused, status);
   const SessionRows& asked = rows_[item.rows_index];
   const uint64_t end = std::max(asked.position + asked.rows, item.part->pinned().end);
-  if (item.appends && result.length_tokens() > end) {
+  if (item.appends && !asked.again && result.length_tokens() > end) {
     return Fail(index, Trouble::kRefused,
                 absl::FailedPreconditionError(
                     absl::StrCat("tokens up to ", result.length_tokens(), " are there in layer ",
