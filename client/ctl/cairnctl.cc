@@ -63,8 +63,8 @@ absl::Status CheckAddresses(const Command& command, const CommandLine& line) {
     std::vector<std::string> targets = {line.Get(flag.name)};
     if (list) targets = absl::StrSplit(line.Get(flag.name), ',');
     for (const std::string& target : targets) {
-      // The command says which list has an empty one.
-      if (list && target.empty()) continue;
+      // Of nodes the command says which list has an empty one.
+      if (list && target.empty() && flag.name == "node") continue;
       if (const absl::Status status = ValidateTarget(target); !status.ok()) {
         return UsageError(absl::StrCat("--", flag.name, ": ", status.message()));
       }

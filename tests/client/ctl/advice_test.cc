@@ -45,6 +45,8 @@ TEST(AdviceTest, AnAddressThatIsNoneEndsWith2BeforeAnybodyIsAsked) {
       {{"describe", "--node", "127.0.0.1:99999"}, "the port is not a number from 1 to 65535"},
       {{"replay", "--node", "nonsense"}, "--node: 'nonsense' is no address to connect to"},
       {{"replay", "--router", ""}, "--router: '' is no address to connect to"},
+      {{"route", "--router", "127.0.0.1:1,"}, "--router: '' is no address to connect to"},
+      {{"explain", "--router", "127.0.0.1:1,b"}, "--router: 'b' is no address to connect to"},
   };
   for (const auto& one : cases) {
     const Ran ran = RunCtl(one.arguments);
