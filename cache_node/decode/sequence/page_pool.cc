@@ -65,10 +65,34 @@ PageSize* PagePool::SizeOf(uint64_t page_bytes) {
     size = std::make_unique<PageSize>();
     size->pool = this;
     size->page_bytes = page_bytes;
-    size->pages_per_slab = std::max<uint64_t>(1, slab_bytes_target_ / page_bytes);
-    size->slab_bytes = RoundUp(size->pages_per_slab * page_bytes, kMapBytes);
+    ShapeOf(page_bytes, &size->pages_per_slab, &size->slab_bytes);
   }
   return size.get();
+}
+
+void PagePool::ShapeOf(uint64_t page_bytes, uint64_t* pages_per_slab, uint64_t* slab_bytes) const {
+  *pages_per_slab = std::max<uint64_t>(1, slab_bytes_target_ / page_bytes);
+  *slab_bytes = RoundUp(*pages_per_slab * page_bytes, kMapBytes);
+}
+
+uint64_t PagePool::PagesFree(uint64_t page_bytes) const {
+  CAIRN_CHECK(page_bytes > 0);
+  uint64_t pages = 0;
+  uint64_t bytes = options_.bytes_max - mapped_bytes_;
+  for (const auto& [other_bytes, size] : sizes_) {
+    if (other_bytes == page_bytes) {
+      pages += size->slabs.size() * size->pages_per_slab - size->used - size->reserved;
+      continue;
+    }
+    const auto empty = static_cast<uint64_t>(std::count_if(
+        size->slabs.begin(), size->slabs.end(),
+        [&size = size](const auto& slab) { return slab->free.size() == size->pages_per_slab; }));
+    const uint64_t surplus = size->slabs.size() - SlabsFor(*size, size->used + size->reserved);
+    bytes += std::min(empty, surplus) * size->slab_bytes;
+  }
+  uint64_t pages_per_slab = 0, slab_bytes = 0;
+  ShapeOf(page_bytes, &pages_per_slab, &slab_bytes);
+  return pages + bytes / slab_bytes * pages_per_slab;
 }
 
 PageTenant* PagePool::TenantOf(absl::string_view name) {

@@ -89,6 +89,8 @@ class PagePool {
   uint64_t reserved_bytes() const { return reserved_bytes_; }
   uint64_t mapped_bytes() const { return mapped_bytes_; }
   uint64_t BytesOf(absl::string_view tenant) const;  // Used and reserved.
+  // Pages of this size that could be reserved now, by tenants that have none.
+  uint64_t PagesFree(uint64_t page_bytes) const;
 
   // O(slabs): INTERNAL names what disagrees.
   absl::Status Audit() const;
@@ -97,6 +99,7 @@ class PagePool {
   friend class PageRef;
   friend class PageReservation;
 
+  void ShapeOf(uint64_t page_bytes, uint64_t* pages_per_slab, uint64_t* slab_bytes) const;
   PageSize* SizeOf(uint64_t page_bytes);
   PageTenant* TenantOf(absl::string_view name);
   PageReservation Hold(PageSize* size, PageTenant* tenant);  // Of no pages.

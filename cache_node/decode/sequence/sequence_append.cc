@@ -139,14 +139,18 @@ absl::Status Sequence::Append(const AppendRows& rows) {
 
 // Pages for the blocks from the first to the last, used by this sequence alone.
 absl::Status Sequence::MakeWritable(uint64_t first_block, uint64_t last_block) {
-  // What the reservation is for begins at the block that not all layers have filled. A group that
+  uint64_t taken = 0;
+  for (uint64_t block = first_block; block <= last_block; ++block) taken += !CanWrite(block);
+  if (taken == 0) return absl::OkStatus();
+  // What the reservation is for begins at the first token that not all layers have. A group that
   // is not required may be behind that, in pages that forks share.
-  const uint64_t reserved_from = edge_ / block_tokens_ - 1;
+  const uint64_t length = length_tokens();
   uint64_t unforeseen = 0;
   for (uint64_t block = first_block; block <= last_block; ++block) {
-    if (!CanWrite(block) && block < reserved_from) ++unforeseen;
+    if (CanWrite(block)) continue;
+    if (length == capacity_ || block < length / block_tokens_) ++unforeseen;
   }
-  if (unforeseen > 0) {
+  if (unforeseen > 0 || taken > reservation_.pages()) {
     const uint64_t needed = PagesNeeded() + unforeseen;
     if (needed > reservation_.pages()) {
       absl::Status status = reservation_.Grow(needed - reservation_.pages());

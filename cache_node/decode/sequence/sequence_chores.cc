@@ -24,6 +24,16 @@ void SequenceTable::Tick() {
     CAIRN_CHECK(due_.emplace(record.due, it->first).second);
   }
   SweepRevoked(kStepsPerTick);
+  TrimSeals();
+}
+
+// Sequences that ended leave their places in the queues, which a mover that does not come would let
+// grow.
+void SequenceTable::TrimSeals() {
+  if (seal_queue_.size() + seal_retries_.size() <= 2 * records_.size() + kStepsPerTick) return;
+  std::erase_if(seal_queue_, [this](const SequenceId& id) { return !records_.contains(id); });
+  std::erase_if(seal_retries_,
+                [this](const auto& retry) { return !records_.contains(retry.second); });
 }
 
 // Ends sequences that nobody asks for and whose blocks were removed.
@@ -120,7 +130,10 @@ DecodeNumbers SequenceTable::Numbers() const {
   numbers.pinned_bytes = pins_.bytes();
   numbers.book_bytes = book_.bytes();
   numbers.tokens_reserved = tokens_open_;
-  numbers.tokens_free = token_bytes_ == 0 ? 0 : numbers.bytes_free() / token_bytes_;
+  if (last_opened_ != nullptr) {
+    numbers.tokens_free =
+        pages_.PagesFree(last_opened_->block_bytes()) * last_opened_->layout().block_tokens;
+  }
   numbers.running = records_.size();
   numbers.seals_under_way = seals_.size();
   return numbers;

@@ -127,7 +127,7 @@ absl::StatusOr<SequenceTable::Opened> SequenceTable::Open(Opening opening) {
       opening.idle > absl::ZeroDuration() ? opening.idle : options_.idle_default;
   const Sequence& added = *Add(std::move(sequence), idle, revocations)->sequence;
   ++numbers_.opened;
-  token_bytes_ = CeilDiv(map.block_bytes(), map.layout().block_tokens);
+  last_opened_ = &map;
   return Opened{.id = added.id(),
                 .first_token = added.first_token(),
                 .covered_tokens = added.covered_tokens(),

@@ -154,6 +154,7 @@ class SequenceTable {
   void QueueSeal(Record* record);
   bool TakeSeal(Record* record, SealTask* task);
   void RetrySeal(Record* record);
+  void TrimSeals();
   void SweepRevoked(size_t steps);
 
   const Options options_;
@@ -175,8 +176,8 @@ class SequenceTable {
   uint64_t swept_ = 0;               // Revocations up to which all sequences were looked at,
   std::deque<SequenceId> to_sweep_;  // and those still to be.
   uint64_t tokens_open_ = 0;         // That may still be appended.
-  uint64_t token_bytes_ = 0;         // Of the sequence opened last.
-  DecodeNumbers numbers_;            // Those that only rise.
+  const PayloadMap* last_opened_ = nullptr;
+  DecodeNumbers numbers_;  // Those that only rise.
 };
 
 }  // namespace cairn::node

@@ -119,11 +119,15 @@ TEST_F(PagePoolTest, APageLivesAsLongAsItsLastUse) {
 }
 
 TEST_F(PagePoolTest, SlabsGoToWhoeverNeedsThem) {
+  EXPECT_EQ(pool_.PagesFree(16384), 16u);
   { PageReservation small = Reserve(kPool / kPage * 7 / 8); }
+  EXPECT_EQ(pool_.PagesFree(16384), 16u);
+  EXPECT_EQ(pool_.PagesFree(kPage), kPool / kPage);
   EXPECT_EQ(pool_.mapped_bytes(), kPool * 7 / 8);
   // Larger than a slab: one page each.
   PageReservation large = Reserve(10, "t", 16384);
   EXPECT_LE(pool_.mapped_bytes(), kPool);
+  EXPECT_EQ(pool_.PagesFree(16384), 6u);
   PageRef page = large.Take();
   EXPECT_EQ(page.bytes().size(), 16384u);
   Audit();

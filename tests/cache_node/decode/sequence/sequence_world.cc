@@ -171,35 +171,51 @@ absl::Status SequenceWorld::Append(const SequenceId& id, uint64_t position,
   return absl::OkStatus();
 }
 
+::testing::AssertionResult SequenceWorld::RowHolds(const std::byte* slot, const SegmentId& segment,
+                                                   uint64_t position, uint32_t token) {
+  const std::byte* bytes = slot + map->SegmentOffset(*map->FindSegment(segment));
+  const SegmentTiles& tiles = map->TilesOfGroup(segment.group);
+  for (uint32_t i = 0; i < kHeads / 2 * kDim; ++i) {
+    const uint64_t row = (i / kDim) * kBlockTokens + position % kBlockTokens;
+    for (const bool value : {false, true}) {
+      const uint64_t tile = value ? tiles.value.offset : tiles.key.offset;
+      float stored = 0;
+      std::memcpy(&stored, bytes + tile + (row * kDim + i % kDim) * sizeof(float), sizeof(stored));
+      if (stored == Element(token, position, segment, i / kDim, value, i % kDim)) continue;
+      return ::testing::AssertionFailure()
+             << "position " << position << " of layer " << segment.layer << ", slice "
+             << segment.slice << ", group " << segment.group << " holds another row";
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+::testing::AssertionResult SequenceWorld::BlockHolds(const std::byte* slot, uint64_t position,
+                                                     const std::vector<uint32_t>& tokens) {
+  for (uint32_t slice = 0; slice < 2; ++slice) {
+    for (uint32_t layer = 0; layer < 2; ++layer) {
+      for (size_t i = 0; i < tokens.size(); ++i) {
+        const auto held = RowHolds(slot, {0, slice, layer}, position + i, tokens[i]);
+        if (!held) return held;
+      }
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
 ::testing::AssertionResult SequenceWorld::SegmentHolds(const Sequence& sequence,
                                                        const SegmentId& segment, uint64_t position,
                                                        const std::vector<uint32_t>& tokens) {
   const SlotRun run = sequence.Stored(segment.group, segment.slice, segment.layer);
-  const size_t index = *map->FindSegment(segment);
-  const SegmentTiles& tiles = map->TilesOfGroup(segment.group);
   for (uint64_t at = position; at < run.first_position + run.tokens; ++at) {
     if (at - position >= tokens.size()) {
       return ::testing::AssertionFailure() << "a row at " << at << " that nobody sent";
     }
     const uint64_t block = (at - run.first_position) / kBlockTokens;
     if (block >= run.slots.size()) return ::testing::AssertionFailure() << "no slot at " << at;
-    const std::byte* slot = run.slots[block];
-    if (slot == nullptr) continue;  // Given back.
-    const std::byte* bytes = slot + map->SegmentOffset(index);
-    for (uint32_t i = 0; i < kHeads / 2 * kDim; ++i) {
-      const uint64_t row = (i / kDim) * kBlockTokens + (at - run.first_position) % kBlockTokens;
-      for (const bool value : {false, true}) {
-        const uint64_t tile = value ? tiles.value.offset : tiles.key.offset;
-        float stored = 0;
-        std::memcpy(&stored, bytes + tile + (row * kDim + i % kDim) * sizeof(float),
-                    sizeof(stored));
-        const float sent = Element(tokens[at - position], at, segment, i / kDim, value, i % kDim);
-        if (stored == sent) continue;
-        return ::testing::AssertionFailure()
-               << "position " << at << " of layer " << segment.layer << ", slice " << segment.slice
-               << ", group " << segment.group << " holds another row";
-      }
-    }
+    if (run.slots[block] == nullptr) continue;  // Given back.
+    const auto held = RowHolds(run.slots[block], segment, at, tokens[at - position]);
+    if (!held) return held;
   }
   return ::testing::AssertionSuccess();
 }

@@ -78,12 +78,18 @@ class SequenceWorld {
   // The same of one segment, up to where it ends.
   ::testing::AssertionResult SegmentHolds(const Sequence& sequence, const SegmentId& segment,
                                           uint64_t position, const std::vector<uint32_t>& tokens);
+  // Whether a block's bytes, at `position`, are those that group 0 has for these tokens.
+  ::testing::AssertionResult BlockHolds(const std::byte* slot, uint64_t position,
+                                        const std::vector<uint32_t>& tokens);
   uint64_t Length(const SequenceId& id, const std::string& tenant = "t");
 
   // --- Ends ---
   absl::Status Audit() const;
   // Nothing is held any more by anyone.
   absl::Status Quiet();
+
+  ::testing::AssertionResult RowHolds(const std::byte* slot, const SegmentId& segment,
+                                      uint64_t position, uint32_t token);
 
   TestStore store;
   Sha256BlockHasher hasher;
