@@ -115,7 +115,9 @@ v1::DescribeResponse ClusterTest::Describe(size_t node) {
 void ClusterTest::StartRouter(const std::vector<std::string>& feeds, std::vector<std::string> flags,
                               bool await_ready) {
   router_flags_ = std::move(flags);
-  router_flags_.push_back(absl::StrCat("--nodes=", absl::StrJoin(feeds, ",")));
+  if (!feeds.empty()) {
+    router_flags_.push_back(absl::StrCat("--nodes=", absl::StrJoin(feeds, ",")));
+  }
   ASSERT_NO_FATAL_FAILURE(StartRouterProcess("127.0.0.1:0", await_ready));
   router_client_ = NewClient(router_->address(), parts_.parts());
 }

@@ -39,7 +39,7 @@ class ClusterTest : public ::testing::Test {
   std::vector<std::string> NodeAddresses() const;
   v1::DescribeResponse Describe(size_t node);
 
-  // A router that follows the feeds at these addresses.
+  // A router that follows the feeds at these addresses; none: where `flags` say that nodes are.
   void StartRouter(const std::vector<std::string>& feeds, std::vector<std::string> flags = {},
                    bool await_ready = true);
   // As RestartNode; does not wait until it is ready.
