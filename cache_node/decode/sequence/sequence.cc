@@ -137,10 +137,12 @@ void Sequence::DropPage(PageRef page) {
 // To write all that may be appended.
 uint64_t Sequence::PagesNeeded() const {
   const uint64_t length = length_tokens();
-  uint64_t needed = 0;
-  for (uint64_t at = length; at < capacity_; at = (at / block_tokens_ + 1) * block_tokens_) {
-    needed += !CanWrite(at / block_tokens_);
-  }
+  if (length >= capacity_) return 0;
+  const uint64_t first = length / block_tokens_;
+  const uint64_t end = CeilDiv(capacity_, block_tokens_);
+  const uint64_t there = std::clamp<uint64_t>(covered_block_ + pages_.size(), first, end);
+  uint64_t needed = end - there;
+  for (uint64_t block = first; block < there; ++block) needed += !CanWrite(block);
   return needed;
 }
 

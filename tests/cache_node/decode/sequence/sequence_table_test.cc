@@ -202,5 +202,55 @@ TEST_F(SequenceTableTest, NumbersSayWhatIsFree) {
   EXPECT_EQ(numbers.bytes_reserved, 2 * page);
 }
 
+TEST(SequenceBoundsTest, ANodeWithoutDecodeMemorySaysWhatIsMissing) {
+  SequenceTable::Options options = SequenceWorld::TableOptions();
+  options.pages.bytes_max = 0;
+  SequenceWorld w(options);
+  const absl::Status refused = w.TryOpen(w.store.Prompt("t", 1, 1), {}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(), HasSubstr("--decode-memory"));
+}
+
+TEST(SequenceBoundsTest, EachBoundRefusesAloneAndLeavesNothing) {
+  SequenceTable::Options tight = SequenceWorld::TableOptions();
+  const auto refusal = [](const SequenceTable::Options& options, const SequenceWorld::Wish& wish) {
+    SequenceWorld w(options);
+    const TestPrompt prompt = w.store.Prompt("t", 1, 3);
+    CAIRN_CHECK(w.store.Put(prompt) == 3);
+    const absl::Status status = w.TryOpen(prompt, wish).status();
+    EXPECT_EQ(w.table->Numbers().refused, absl::IsResourceExhausted(status) ? 1u : 0u);
+    EXPECT_TRUE(w.Quiet().ok()) << w.Quiet();
+    return status;
+  };
+  EXPECT_TRUE(refusal(tight, {.reserve_tokens = SequenceTable::kTokensMax + 1}).code() ==
+              absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(refusal(tight, {.reserve_tokens = 1000}).message(), HasSubstr("share"));
+  tight.pages.tenant_bytes_max = 3 * 3072;
+  EXPECT_THAT(refusal(tight, {.reserve_tokens = 16}).message(), HasSubstr("at most 9216 bytes"));
+  tight = SequenceWorld::TableOptions();
+  tight.pins.bytes_max = 3 * 3072 - 1;
+  EXPECT_THAT(refusal(tight, {}).message(), HasSubstr("pinned by sequences"));
+  tight = SequenceWorld::TableOptions();
+  tight.book_bytes_max = 2000;
+  EXPECT_THAT(refusal(tight, {}).message(), HasSubstr("books"));
+  tight = SequenceWorld::TableOptions();
+  tight.sequences_max = 0;
+  EXPECT_THAT(refusal(tight, {}).message(), HasSubstr("at most 0 sequences"));
+}
+
+TEST(SequenceBoundsTest, ForksCountAgainstTheSameBounds) {
+  SequenceTable::Options options = SequenceWorld::TableOptions();
+  options.sequences_max = 3;
+  SequenceWorld w(options);
+  const TestPrompt prompt = w.store.Prompt("t", 1, 1);
+  ASSERT_EQ(w.store.Put(prompt), 1u);
+  const SequenceId id = w.Open(prompt);
+  EXPECT_EQ(w.table->Fork("t", id, 3, 1).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(w.table->Fork("t", id, 2, 1).ok());
+  EXPECT_EQ(w.TryOpen(prompt, {}).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(w.table->Fork("t", id, 1, SequenceTable::kTokensMax + 1).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace cairn::node
