@@ -23,10 +23,12 @@ constexpr int kExitUsage = 2;
 constexpr absl::string_view kAddressValue = "HOST:PORT";
 
 std::vector<Command> AllCommands() {
-  return {DescribeCommand(), RegisterCommand(), LookupCommand(),         PutCommand(),
-          GetCommand(),      PullCommand(),     ClearCommand(),          PinCommand(),
-          RetireCommand(),   PurgeCommand(),    KeysCommand(),           RouteCommand(),
-          ExplainCommand(),  ReplayCommand(),   ReplayDecisionsCommand()};
+  return {DescribeCommand(),  RegisterCommand(), LookupCommand(),
+          PutCommand(),       GetCommand(),      PullCommand(),
+          ClearCommand(),     PinCommand(),      RetireCommand(),
+          PurgeCommand(),     KeysCommand(),     RouteCommand(),
+          ExplainCommand(),   ReplayCommand(),   ReplayDecisionsCommand(),
+          DecodeDemoCommand()};
 }
 
 std::string Usage() {
@@ -42,7 +44,8 @@ std::string Usage() {
 
 std::string UsageOf(const Command& command) {
   return absl::StrCat("usage: cairnctl ", command.name, " [--flag value]...\n", command.summary,
-                      "\n\n", HelpOfFlags(command.flags));
+                      "\n\n", command.details, command.details.empty() ? "" : "\n",
+                      HelpOfFlags(command.flags));
 }
 
 // Beside a mistake: all flags would push it off the screen.

@@ -25,6 +25,7 @@ struct Command {
   std::vector<FlagSpec> flags;
   // A usage error (usage_error.h) ends the program with 2, any other with 1.
   absl::Status (*run)(const CommandLine& line, const Streams& streams) = nullptr;
+  std::string details = {};  // Paragraphs of --help, whole lines; may be empty.
 };
 
 // The flags that every command has: --output; and those of commands that ask a node: --node.
@@ -46,6 +47,7 @@ Command RouteCommand();
 Command ExplainCommand();
 Command ReplayCommand();
 Command ReplayDecisionsCommand();
+Command DecodeDemoCommand();
 
 // Runs `arguments` (without the program's name): finds the command, parses, runs, and says on `err`
 // what went wrong and what to do. The program's exit code.
