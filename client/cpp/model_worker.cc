@@ -94,11 +94,14 @@ absl::StatusOr<RouteAnswer> ModelWorker::AskRouter(Work* work) const {
     return absl::UnavailableError("the router was gone a moment ago; not asked again yet");
   }
   const Prompt& prompt = *work->prompt;
+  const uint32_t one_in = options_.routed_by_tokens_one_in;
+  const bool by_tokens = one_in > 0 && (routed_.fetch_add(1) + 1) % one_in == 0;
   absl::StatusOr<RouteAnswer> answer = absl::UnknownError("not asked");
   const absl::Status status = work->budget.Spend(
       options_.route_timeout, &work->outcome.latencies.route, [&](absl::Duration timeout) {
         const RouteOptions options{.prompt_tokens = work->outcome.prompt_tokens,
                                    .output_tokens = work->request.output_tokens,
+                                   .by_tokens = by_tokens,
                                    .session_id = work->request.session_id,
                                    .excluded_workers = work->request.excluded_workers,
                                    .timeout = timeout};

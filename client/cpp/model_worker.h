@@ -20,6 +20,7 @@
 // the caller. It does not run the engine, decode, or choose when to start a request.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -55,6 +56,9 @@ struct ModelWorkerOptions {
   SuffixWriteOptions write;
   // Prompts of fewer full blocks are not stored: they are as soon computed.
   size_t stored_blocks_min = 1;
+  // One request in so many is routed by its tokens in place of keys, so that the router notices
+  // prompts that begin with a changing value. 0: none.
+  uint32_t routed_by_tokens_one_in = 64;
   // Tell the router when the prompt is computed, and not only when the request is over.
   bool report_first_token = true;
 };
@@ -167,6 +171,7 @@ class ModelWorker {
   NodeClients* const nodes_;
   NodeClients* const public_nodes_;
   mutable PeerAbsence router_absence_;
+  mutable std::atomic<uint32_t> routed_{0};
 };
 
 }  // namespace cairn

@@ -79,7 +79,9 @@ Router::Router(const RouterConfig& config, std::unique_ptr<ServerSecurity> secur
               .policies = &policies_,
               .followers = &followers_,
               .members = members_.get(),
-              .replicator = replicator_.get()}),
+              .replicator = replicator_.get(),
+              .changing_starts = &changing_starts_,
+              .log = log}),
       service_({.calls = &calls_, .callers = &security_->callers(), .metrics = &call_metrics_}),
       file_metrics_(&metrics_, "cairn_router", {security_->files(), node_security_->files()}) {}
 
@@ -112,7 +114,8 @@ FeedFollower::Options Router::FollowerOptions() const {
 }
 
 void Router::Follow() {
-  router_metrics_.emplace(&metrics_, core_.get(), &followers_, members_.get(), recorder_.get());
+  router_metrics_.emplace(&metrics_, core_.get(), &followers_, &changing_starts_, members_.get(),
+                          recorder_.get());
   if (members_ == nullptr) {
     MemberList listed;
     for (const std::string& node : config_.nodes) listed.push_back({.address = node});

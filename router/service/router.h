@@ -104,6 +104,7 @@ class Router {
   std::unique_ptr<NodeCopies> copies_;
   const std::unique_ptr<Replicator> replicator_;
   const std::unique_ptr<ReplicationMetrics> copy_metrics_;
+  ChangingStarts changing_starts_;
   RouterCalls calls_;
   RouterService service_;
   std::optional<RouterMetrics> router_metrics_;

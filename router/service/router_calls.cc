@@ -73,6 +73,10 @@ absl::StatusOr<RouterCalls::HashedPrompt> RouterCalls::KeysOf(const Caller& call
   if (!keys.ok()) return InField("prompt", keys.status());
   result.keys = *std::move(keys);
   const Region& first = fields->regions.front();
+  if (first.tokens.size() >= rules->block_tokens && !result.keys.empty()) {
+    result.root = EnterScope(*BlockKey::FromBytes(fingerprint.view().substr(0, 16)), first.scope);
+    result.first_block.assign(first.tokens.begin(), first.tokens.begin() + rules->block_tokens);
+  }
   if (first.scope.tenant == kPublicTenant) {
     // A region that another follows is whole blocks.
     result.public_blocks = fields->regions.size() == 1  ? result.keys.size()
@@ -119,6 +123,7 @@ absl::Status RouterCalls::Route(const Caller& caller, const v1::RouteRequest& re
   const absl::StatusOr<RouteAnswer> answer = parts_.core->Route(query);
   if (!answer.ok()) return answer.status();
   ToMessage(*answer, parts_.core->incarnation(), response);
+  NoteStart(*prompt, *answer);
   if (parts_.replicator != nullptr) {
     parts_.replicator->OnRouted({.tenant = prompt->tenant,
                                  .fingerprint = *fingerprint,
@@ -128,6 +133,21 @@ absl::Status RouterCalls::Route(const Caller& caller, const v1::RouteRequest& re
                                  .replicas = answer->replicas});
   }
   return absl::OkStatus();
+}
+
+void RouterCalls::NoteStart(const HashedPrompt& prompt, const RouteAnswer& answer) const {
+  if (parts_.changing_starts == nullptr || prompt.first_block.empty()) return;
+  for (const RankedReplica& replica : answer.replicas) {
+    if (replica.matched.total() > 0 || replica.remote_tokens > 0) return;
+  }
+  const std::optional<ChangingStarts::Finding> finding =
+      parts_.changing_starts->Observe(prompt.root, prompt.first_block);
+  if (!finding.has_value() || !parts_.log) return;
+  parts_.log(absl::StrCat(
+      "prompts of tenant ", prompt.tenant, " begin with a value that changes: ", finding->tokens,
+      " tokens at position ", finding->position,
+      ", and what follows is equal again. A timestamp or an id there costs every hit; move it "
+      "behind what prompts share (`cairnctl explain` shows one)"));
 }
 
 absl::Status RouterCalls::LookupPrefix(const Caller& caller, const v1::LookupPrefixRequest& request,

@@ -19,7 +19,9 @@
 #include "cairn/v1/router.pb.h"
 #include "common/identity/block_hasher.h"
 #include "common/rpc/caller_identity.h"
+#include "common/server/line_log.h"
 #include "router/core/router_core.h"
+#include "router/explain/changing_starts.h"
 #include "router/membership/member_source.h"
 #include "router/policy/policy_registry.h"
 #include "router/replication/replicator.h"
@@ -39,6 +41,10 @@ class RouterCalls {
     const MemberSource* members = nullptr;
     // Told of each prompt that is routed; null: no copies are made.
     Replicator* replicator = nullptr;
+    // Told of each of which nobody has anything.
+    ChangingStarts* changing_starts = nullptr;
+    // For people; called on several threads. May be null.
+    LineLog log = nullptr;
   };
 
   explicit RouterCalls(const Parts& parts) : parts_(parts) {}
@@ -60,8 +66,14 @@ class RouterCalls {
     size_t public_blocks = 0;  // Leading ones, as far as regions say whose they are.
     // In its regions.
     uint64_t tokens = 0;
+    // Of its first block, and the 16 bytes of the region that this is in; no tokens of a prompt by
+    // keys.
+    std::vector<uint32_t> first_block;
+    BlockKey root;
   };
 
+  // Whether it begins with a value that changes: said once, to people.
+  void NoteStart(const HashedPrompt& prompt, const RouteAnswer& answer) const;
   // The keys of the prompt's full blocks; none when it came as tokens of an unknown namespace.
   absl::StatusOr<HashedPrompt> KeysOf(const Caller& caller, const Fingerprint& fingerprint,
                                       const v1::Prompt& prompt) const;

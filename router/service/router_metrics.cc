@@ -26,12 +26,23 @@ std::vector<CallbackSample> HoldersByState(const RouterCore& core) {
 }  // namespace
 
 RouterMetrics::RouterMetrics(Metrics* metrics, RouterCore* core, const NodeFollowers* followers,
-                             const MemberSource* members, const DecisionRecorder* recorder) {
+                             const ChangingStarts* changing_starts, const MemberSource* members,
+                             const DecisionRecorder* recorder) {
   AddCounters(metrics, core);
   AddState(metrics, core);
   AddFeeds(metrics, followers);
+  AddChangingStarts(metrics, changing_starts);
   if (members != nullptr) AddMembers(metrics, members);
   if (recorder != nullptr) AddRecording(metrics, recorder);
+}
+
+void RouterMetrics::AddChangingStarts(Metrics* metrics, const ChangingStarts* changing_starts) {
+  callbacks_.push_back(metrics->AddCallback(
+      CallbackKind::kCounter, "cairn_router_changing_starts_total",
+      "Prompts of which nothing was cached and whose first block differs from an earlier one's in "
+      "a "
+      "few tokens alone: a timestamp or an id at the start of prompts.",
+      [changing_starts] { return static_cast<double>(changing_starts->prompts()); }));
 }
 
 void RouterMetrics::AddCounters(Metrics* metrics, const RouterCore* core) {

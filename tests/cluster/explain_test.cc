@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "client/replay/generated_trace.h"
+#include "common/identity/block_hasher.h"
 #include "tests/cluster/cluster_fixture.h"
 
 namespace cairn::testing {
@@ -30,6 +32,35 @@ TEST_F(ExplainTest, ATimestampAtTheStartOfPromptsIsNamedByItsPlaceAndLength) {
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_THAT(run.output, AllOf(HasSubstr("The next request: CHANGING_VALUE: 0 of "),
                                 HasSubstr("A value of 4 tokens changes at position 5: ")));
+}
+
+TEST_F(ExplainTest, ARouterThatSeesTokensSaysItByItself) {
+  ASSERT_NO_FATAL_FAILURE(AddNodes(1));
+  ASSERT_NO_FATAL_FAILURE(StartRouter(NodeAddresses()));
+  const NamespaceHandle name_space = SmallBlocksNamespace();
+  ASSERT_TRUE((*Target().nodes->Get(NodeAddresses()[0]))
+                  ->RegisterNamespace(name_space.name(), name_space.fields())
+                  .ok());
+  replay::GeneratedTraceOptions generated;
+  generated.timestamp_tokens = 20;
+  const std::unique_ptr<replay::TraceReader> trace = *replay::GeneratedTrace::Make(generated);
+  const Sha256BlockHasher hasher;
+  const auto says = [this] {
+    return router().Log().find("begin with a value that changes: 20 tokens at position 5") !=
+           std::string::npos;
+  };
+  // Nothing is stored, so of each prompt nobody has anything.
+  for (uint64_t i = 0; i < generated.requests && !says(); ++i) {
+    const std::vector<uint32_t> tokens = (**trace->Next()).prompt.Tokens();
+    const Region region = {.scope = {.tenant = "public", .adapter = "", .salt = ""},
+                           .tokens = tokens,
+                           .external_ids = {}};
+    const Prompt prompt = *Prompt::Make(hasher, name_space, {&region, 1});
+    const auto answer = router_client().Route(name_space, prompt, {.by_tokens = true});
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    ASSERT_TRUE(router_client().ReportOutcome({.booking = answer->booking}).ok());
+  }
+  EXPECT_TRUE(says()) << router().Log();
 }
 
 TEST_F(ExplainTest, WithoutOneTheSameWorkloadHitsAndTheRestIsNew) {
