@@ -52,11 +52,8 @@ struct SessionRows {
   const void* keys = nullptr;
   const void* values = nullptr;
   absl::Span<const uint32_t> tokens;  // One a row, or none: nothing is sealed then.
-  // They may be there already, and others behind them: a node that lost nothing leaves them as they
-  // are. Otherwise these rows end the sequence.
-  bool again = false;
-  float* output = nullptr;       // [rows][query_heads][output_dim]
-  float* log_sum_exp = nullptr;  // [rows][query_heads]
+  float* output = nullptr;            // [rows][query_heads][output_dim]
+  float* log_sum_exp = nullptr;       // [rows][query_heads]
 };
 
 // What the caller attended over itself, for the rows at `index` of the step: exactly the range that
