@@ -54,6 +54,9 @@ struct SessionRows {
   absl::Span<const uint32_t> tokens;  // One a row, or none: nothing is sealed then.
   float* output = nullptr;            // [rows][query_heads][output_dim]
   float* log_sum_exp = nullptr;       // [rows][query_heads]
+  // They may be there already, and others behind them: a node that lost nothing leaves them as they
+  // are. Otherwise these rows end the sequence.
+  bool again = false;
 };
 
 // What the caller attended over itself, for the rows at `index` of the step: exactly the range that
