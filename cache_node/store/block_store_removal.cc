@@ -133,6 +133,8 @@ absl::StatusOr<RemovedBlocks> BlockStore::ClearFenced(const DiskTier::Fence& fen
     const TenantIndex index = state_->ledger.Find(fence.tenant);
     if (index != 0) partition = state_->namespaces.FindPartition(*record, index);
     if (state_->disk.recovering) state_->disk.fences.Raise(fence);
+    // Whoever is about to write what was there before can see that it is not wanted any more.
+    counters_->revocations.fetch_add(1, std::memory_order_release);
   }
   if (partition == 0) return RemovedBlocks{};
   ClearSweep sweep(partition, fence.scope_digest);
@@ -217,6 +219,7 @@ absl::StatusOr<uint64_t> BlockStore::DeleteAll(std::vector<ParentId> blocks) {
 absl::StatusOr<RemovedBlocks> BlockStore::PurgeWriter(uint64_t writer, int64_t since_unix_ms,
                                                       int64_t until_unix_ms) {
   if (absl::Status status = CanDelete(); !status.ok()) return status;
+  counters_->revocations.fetch_add(1, std::memory_order_release);  // As ClearFenced.
   PurgeScan scan(writer, since_unix_ms, until_unix_ms);
   RemovedBlocks removed;
   while (!scan.done()) {

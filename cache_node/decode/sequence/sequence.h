@@ -119,6 +119,9 @@ class Sequence {
   // REQUIRES: HasSeal(). False: none of it can be named, and nothing will be.
   bool BeginSeal(const BlockHasher& hasher, SequenceSeal* seal, SealTask* task);
   void EndSeal(SealOutcome outcome);
+  // Gives back all but what is still to be published; nothing else may be asked of it then. False:
+  // there is nothing.
+  bool KeepForSeals();
 
   absl::Status Audit() const;
 

@@ -24,16 +24,18 @@ void SequenceTable::Tick() {
     CAIRN_CHECK(due_.emplace(record.due, it->first).second);
   }
   SweepRevoked(kStepsPerTick);
+  absl::erase_if(closing_, [now](const auto& closing) { return now >= closing.second->deadline; });
   TrimSeals();
 }
 
 // Sequences that ended leave their places in the queues, which a mover that does not come would let
 // grow.
 void SequenceTable::TrimSeals() {
-  if (seal_queue_.size() + seal_retries_.size() <= 2 * records_.size() + kStepsPerTick) return;
-  std::erase_if(seal_queue_, [this](const SequenceId& id) { return !records_.contains(id); });
+  const size_t usual = 2 * (records_.size() + closing_.size()) + kStepsPerTick;
+  if (seal_queue_.size() + seal_retries_.size() <= usual) return;
+  std::erase_if(seal_queue_, [this](const auto& id) { return FindForSeals(id) == nullptr; });
   std::erase_if(seal_retries_,
-                [this](const auto& retry) { return !records_.contains(retry.second); });
+                [this](const auto& retry) { return FindForSeals(retry.second) == nullptr; });
 }
 
 // Ends sequences that nobody asks for and whose blocks were removed.
@@ -53,6 +55,12 @@ void SequenceTable::SweepRevoked(size_t steps) {
   }
 }
 
+SequenceTable::Record* SequenceTable::FindForSeals(const SequenceId& id) {
+  if (const auto it = records_.find(id); it != records_.end()) return it->second.get();
+  const auto it = closing_.find(id);
+  return it == closing_.end() ? nullptr : it->second.get();
+}
+
 void SequenceTable::QueueSeal(Record* record) {
   if (record->seal_queued || !record->sequence->HasSeal()) return;
   record->seal_queued = true;
@@ -67,20 +75,27 @@ std::vector<SealTask> SequenceTable::TakeSeals(size_t max) {
   }
   std::vector<SealTask> tasks;
   while (tasks.size() < max && seals_.size() < options_.seals_max && !seal_queue_.empty()) {
-    const auto it = records_.find(seal_queue_.front());
+    Record* const record = FindForSeals(seal_queue_.front());
     seal_queue_.pop_front();
-    if (it == records_.end()) continue;
-    it->second->seal_queued = false;
+    if (record == nullptr) continue;
+    record->seal_queued = false;
     SealTask task;
-    if (TakeSeal(it->second.get(), &task)) tasks.push_back(std::move(task));
+    if (TakeSeal(record, &task)) {
+      tasks.push_back(std::move(task));
+    } else if (record->closing) {
+      closing_.erase(SequenceId(record->sequence->id()));
+    }
   }
   return tasks;
 }
 
 bool SequenceTable::TakeSeal(Record* record, SealTask* task) {
   Sequence* const sequence = record->sequence.get();
-  if (!sequence->HasSeal() || !Readable(record)) return false;
-  auto spare = pages_.Reserve(sequence->common().tenant, sequence->map().block_bytes(), 1);
+  if (!sequence->HasSeal()) return false;
+  if (record->closing ? record->revocations != Revocations() : !Readable(record)) return false;
+  // Nobody writes to one that is closed.
+  const uint64_t copies = record->closing ? 0 : 1;
+  auto spare = pages_.Reserve(sequence->common().tenant, sequence->map().block_bytes(), copies);
   if (!spare.ok()) {
     ++numbers_.seals_no_room;
     RetrySeal(record);
@@ -89,6 +104,8 @@ bool SequenceTable::TakeSeal(Record* record, SealTask* task) {
   auto seal = std::make_unique<SequenceSeal>();
   if (!sequence->BeginSeal(*hasher_, seal.get(), task)) return false;
   seal->spare = *std::move(spare);
+  task->revocations = &counters_->revocations;
+  task->revocations_then = record->revocations;
   task->serial = ++seal_serial_;
   seals_.emplace(task->serial, std::move(seal));
   return true;
@@ -107,14 +124,15 @@ void SequenceTable::FinishSeal(uint64_t serial, SealOutcome outcome) {
   const std::unique_ptr<SequenceSeal> seal = std::move(it->second);
   seals_.erase(it);
   if (seal->sequence == nullptr) return;
-  const auto found = records_.find(seal->sequence->id());
-  CAIRN_CHECK(found != records_.end());
-  Record* const record = found->second.get();
+  Record* const record = FindForSeals(seal->sequence->id());
+  CAIRN_CHECK(record != nullptr);
   const bool stale = seal->stale;
   record->sequence->EndSeal(outcome);
   const bool again =
       !stale && (outcome == SealOutcome::kInProgress || outcome == SealOutcome::kNoSpace);
-  if (again) {
+  if (record->closing && (again || !record->sequence->HasSeal())) {
+    closing_.erase(SequenceId(record->sequence->id()));
+  } else if (again) {
     RetrySeal(record);
   } else {
     QueueSeal(record);
@@ -135,6 +153,7 @@ DecodeNumbers SequenceTable::Numbers() const {
         pages_.PagesFree(last_opened_->block_bytes()) * last_opened_->layout().block_tokens;
   }
   numbers.running = records_.size();
+  numbers.closing = closing_.size();
   numbers.seals_under_way = seals_.size();
   return numbers;
 }
@@ -159,7 +178,7 @@ absl::Status SequenceTable::Audit() const {
     return absl::InternalError("tokens that may be appended are miscounted");
   if (reserved != pages_.reserved_bytes()) return absl::InternalError("a reservation is nobody's");
   if (due_.size() != records_.size()) return absl::InternalError("idle times are miscounted");
-  if (records_.empty() && seals_.empty()) {
+  if (records_.empty() && closing_.empty() && seals_.empty()) {
     if (pages_.used_bytes() != 0) return absl::InternalError("pages are left");
     if (pins_.size() != 0) return absl::InternalError("pins are left");
     if (book_.bytes() != 0) return absl::InternalError("books are left");

@@ -20,6 +20,7 @@ struct DecodeNumbers {
   uint64_t tokens_reserved = 0;  // That sequences may still append.
   uint64_t tokens_free = 0;      // More that would fit, at the size of the sequence opened last.
   uint64_t running = 0;
+  uint64_t closing = 0;  // Closed, with full pages that are still to be published.
   uint64_t seals_under_way = 0;
   // Since the start.
   uint64_t opened = 0;

@@ -1,6 +1,7 @@
 // SequenceSeal, SealTask, SealOutcome: a block of a sequence on its way into the store.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,7 +25,7 @@ class Sequence;
 enum class SealOutcome : uint8_t {
   kSealed = 0,
   kThere = 1,          // Somebody had written it already.
-  kInProgress = 2,     // Somebody else writes it: asked again later.
+  kInProgress = 2,     // Somebody else writes it, or blocks were removed: asked again later.
   kNoSpace = 3,        // Or over a quota: likewise.
   kDeclined = 4,       // No tier wants it, so none of what follows it.
   kParentMissing = 5,  // The block before it is not here, so what follows cannot be.
@@ -50,6 +51,10 @@ struct SealTask {
   std::string external_id;
   absl::Span<const std::byte> page;
   std::vector<size_t> parts;  // Of the map, that are full: all required ones, and maybe others.
+  // It is published only while `*revocations` is what it was: behind a clear, nobody expects what
+  // was full before.
+  const std::atomic<uint64_t>* revocations = nullptr;
+  uint64_t revocations_then = 0;
 };
 
 // The table's side of a task that is under way.

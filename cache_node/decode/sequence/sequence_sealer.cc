@@ -96,10 +96,14 @@ SealOutcome SequenceSealer::Seal(const SealTask& task) {
   const SealOutcome outcome = OutcomeOf(reserved->outcomes[0]);
   if (outcome != SealOutcome::kSealed) return outcome;
   CAIRN_CHECK(reserved->token.has_value());
-  // What was reserved belongs to the registration of that moment, so not to a later one.
-  if (store_->LiveEpoch(task.fingerprint) != task.epoch) {
+  // What was reserved belongs to the registration of that moment, so not to a later one; and a
+  // clear that begins later takes it along.
+  const bool moved = task.revocations != nullptr &&
+                     task.revocations->load(std::memory_order_acquire) != task.revocations_then;
+  const bool retired = store_->LiveEpoch(task.fingerprint) != task.epoch;
+  if (moved || retired) {
     store_->Abort(task.tenant, *reserved->token).IgnoreError();
-    return SealOutcome::kRefused;
+    return retired ? SealOutcome::kRefused : SealOutcome::kInProgress;
   }
   for (const size_t part : task.parts) {
     if (WritePart(task, *reserved->token, task.map->parts()[part]).ok()) continue;

@@ -110,6 +110,22 @@ bool Sequence::BeginSeal(const BlockHasher& hasher, SequenceSeal* seal, SealTask
   return true;
 }
 
+bool Sequence::KeepForSeals() {
+  const bool under_way = seal_ != nullptr && !seal_->stale;
+  if (!under_way && !HasSeal()) return false;
+  const uint64_t first = NextSeal() + (under_way ? 1 : 0);
+  const uint64_t end = edge_ / block_tokens_ - 1;
+  for (size_t i = 0; i < pages_.size(); ++i) {
+    const uint64_t block = covered_block_ + i;
+    if (block < first || block >= end) pages_[i] = PageRef();
+  }
+  if (seal_ != nullptr) seal_->spare = PageReservation();
+  reservation_ = PageReservation();
+  pins_.clear();
+  slots_.clear();
+  return true;
+}
+
 void Sequence::EndSeal(SealOutcome outcome) {
   CAIRN_CHECK(seal_ != nullptr && seal_->sequence == this);
   const SequenceSeal& seal = *std::exchange(seal_, nullptr);

@@ -107,6 +107,9 @@ absl::StatusOr<SequenceTable::Opened> SequenceTable::Open(Opening opening) {
         "the books of sequences are full: ", book_.bytes(), " of ", book_.bytes_max(), " bytes")));
   }
   auto reservation = pages_.Reserve(opening.tenant, map.block_bytes(), pages);
+  if (!reservation.ok() && DropClosing()) {
+    reservation = pages_.Reserve(opening.tenant, map.block_bytes(), pages);
+  }
   if (!reservation.ok()) return Refused(reservation.status());
   auto pins = pins_.Add(opening.tenant, std::move(opening.pins));
   if (!pins.ok()) return Refused(pins.status());
@@ -254,8 +257,9 @@ absl::StatusOr<SequenceTable::Forked> SequenceTable::Fork(absl::string_view tena
     charges.push_back(*std::move(charge));
   }
   const uint64_t each = sequence->PagesOfFork(reserve_tokens);
-  auto pages =
-      pages_.Reserve(tenant, map.block_bytes(), count * each + sequence->PagesToBeForked());
+  const uint64_t wanted = count * each + sequence->PagesToBeForked();
+  auto pages = pages_.Reserve(tenant, map.block_bytes(), wanted);
+  if (!pages.ok() && DropClosing()) pages = pages_.Reserve(tenant, map.block_bytes(), wanted);
   if (!pages.ok()) return Refused(pages.status());
   Forked forked{.ids = {}, .length_tokens = length};
   for (uint32_t i = 0; i < count; ++i) {
@@ -295,16 +299,38 @@ size_t SequenceTable::Close(absl::string_view tenant, absl::Span<const SequenceI
   for (const SequenceId& id : ids) {
     const auto it = records_.find(id);
     if (it == records_.end() || it->second->sequence->common().tenant != tenant) continue;
-    End(it);
+    Close(it);
     ++closed;
   }
   numbers_.closed += closed;
   return closed;
 }
 
+// What it has full is still published, if there is time and room.
+void SequenceTable::Close(Records::iterator it) {
+  Record* const record = it->second.get();
+  const bool readable = Readable(record);
+  Counted(*record->sequence, -1);
+  CAIRN_CHECK(due_.erase({record->due, it->first}) == 1);
+  if (readable && closing_.size() < kClosingMax && record->sequence->KeepForSeals()) {
+    record->closing = true;
+    record->deadline = time_->Now() + options_.seal_after_close;
+    QueueSeal(record);
+    closing_.emplace(it->first, std::move(it->second));
+  }
+  records_.erase(it);
+}
+
+bool SequenceTable::DropClosing() {
+  const bool any = !closing_.empty();
+  closing_.clear();
+  return any;
+}
+
 void SequenceTable::CloseAll() {
   numbers_.closed += records_.size();
   while (!records_.empty()) End(records_.begin());
+  closing_.clear();
   seal_queue_.clear();
   seal_retries_.clear();
   to_sweep_.clear();

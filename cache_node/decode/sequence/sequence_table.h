@@ -5,8 +5,9 @@
 // bounded by its options. A sequence ends by Close, by not being used for its idle time, when its
 // namespace is retired, and when a block that it pins is removed (deleted, cleared, quarantined,
 // purged); then all that it held comes back at once, but for a page that is being sealed, which
-// comes back with FinishSeal. Room for tokens is reserved at the opening, all or nothing, until the
-// end: nothing is taken from a running sequence for another.
+// comes back with FinishSeal. One that is closed keeps full pages that are still to be sealed, for
+// a short while, and as long as nobody needs their room. Room for tokens is reserved at the
+// opening, all or nothing, until the end: nothing is taken from a running sequence for another.
 //
 // ABORTED: a sequence that is unknown, ended or another tenant's, all alike. RESOURCE_EXHAUSTED:
 // no room; try again later. FAILED_PRECONDITION: namespace or layout.
@@ -48,6 +49,7 @@ class SequenceTable {
   static constexpr size_t kStepsPerTick = 256;  // Sequences looked at.
   // Of one sequence, in all; so that sums do not overflow.
   static constexpr uint64_t kTokensMax = uint64_t{1} << 26;
+  static constexpr size_t kClosingMax = 256;  // Closed ones with something to be sealed.
 
   struct Options {
     PagePool::Options pages;                       // 0 bytes: there are no sequences.
@@ -57,6 +59,7 @@ class SequenceTable {
     uint32_t seals_max = 8;  // Under way.
     absl::Duration idle_default = absl::Minutes(1);
     absl::Duration seal_retry_after = absl::Seconds(1);
+    absl::Duration seal_after_close = absl::Seconds(5);
   };
 
   struct Opening {
@@ -139,6 +142,7 @@ class SequenceTable {
     absl::Time due;            // Its place in `due_`: at most the deadline.
     uint64_t revocations = 0;  // Of the store, when it was last found readable.
     bool seal_queued = false;  // Or waits to be queued again.
+    bool closing = false;
   };
   using Records = absl::flat_hash_map<SequenceId, std::unique_ptr<Record>>;
 
@@ -151,6 +155,9 @@ class SequenceTable {
   uint64_t BookBytes(const PayloadMap& map, uint64_t blocks, uint64_t tokens) const;
   uint64_t Revocations() const;
   void Counted(const Sequence& sequence, int sign);
+  void Close(Records::iterator it);
+  bool DropClosing();
+  Record* FindForSeals(const SequenceId& id);
   void QueueSeal(Record* record);
   bool TakeSeal(Record* record, SealTask* task);
   void RetrySeal(Record* record);
@@ -168,6 +175,7 @@ class SequenceTable {
   PinnedBlocks pins_;
   BookBudget book_;
   Records records_;
+  Records closing_;
   absl::btree_set<std::pair<absl::Time, SequenceId>> due_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<SequenceSeal>> seals_;  // Under way, by serial.
   uint64_t seal_serial_ = 0;

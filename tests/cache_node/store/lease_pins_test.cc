@@ -49,6 +49,20 @@ TEST_F(LeasePinsTest, BlocksOfALeaseArePinnedByTheirPlaceInAPrompt) {
   EXPECT_TRUE(t_.Quiet().ok()) << t_.Quiet();
 }
 
+TEST_F(LeasePinsTest, ALeaseThatIsResumedKeepsItsBlocksInTheirPlaces) {
+  LookupQuery query;
+  query.prompts = {{.keys = prompt_.keys}};
+  query.lease = LeaseWish{};
+  query.hold_pending = true;
+  query.resume = t_.store->Lookup("t", t_.fingerprint(), query).lease;
+  ASSERT_TRUE(query.resume.has_value());
+  EXPECT_EQ(t_.store->Lookup("t", t_.fingerprint(), query).lease, query.resume);
+  const auto pins = t_.store->LeasePins("t", t_.fingerprint(), *query.resume, 0, 1, 100);
+  ASSERT_TRUE(pins.ok()) << pins.status();
+  ASSERT_EQ(pins->size(), 3u);
+  for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(t_.Intact((*pins)[i], prompt_.keys[1 + i]));
+}
+
 TEST_F(LeasePinsTest, PinsOfALeaseAreRefusedToOthersAndAfterItsEnd) {
   const LeaseId lease = *t_.Lease(prompt_).lease;
   const auto code_of = [&](const std::string& tenant, const Fingerprint& fingerprint,
@@ -76,6 +90,14 @@ TEST_F(LeasePinsTest, RevocationsMoveBeforeAPinStopsBeingReadableUnseen) {
   ASSERT_TRUE(t_.store->Delete("t", t_.fingerprint(), {prompt_.keys[3]}).ok());
   EXPECT_EQ(t_.counters.revocations, before + 1);
   EXPECT_FALSE(pin.readable());
+}
+
+TEST_F(LeasePinsTest, AClearAndAPurgeMoveRevocationsWhateverIsHeld) {
+  const uint64_t before = t_.counters.revocations;
+  ASSERT_TRUE(t_.store->ClearScope("t", t_.fingerprint(), t_.Plan(prompt_).scope_digest).ok());
+  EXPECT_EQ(t_.counters.revocations, before + 1);
+  ASSERT_TRUE(t_.store->PurgeWriter(5, 0, 1).ok());
+  EXPECT_EQ(t_.counters.revocations, before + 2);
 }
 
 TEST_F(LeasePinsTest, ARetirementMovesRevocationsAndTheEpoch) {

@@ -73,7 +73,7 @@ void RandomSequences::Open() {
     const DecodeNumbers after = w_.table->Numbers();
     EXPECT_EQ(after.bytes_reserved, before.bytes_reserved);
     EXPECT_EQ(after.pinned_bytes, before.pinned_bytes);
-    EXPECT_EQ(after.book_bytes, before.book_bytes);
+    EXPECT_LE(after.book_bytes, before.book_bytes);  // Closed ones may have given way.
     EXPECT_EQ(after.refused, before.refused + 1);
     ++happened["openings refused"];
     return;
@@ -209,7 +209,7 @@ void RandomSequences::Fork() {
   }
   const uint64_t length = LengthOf(parent);
   EXPECT_EQ(forked->length_tokens, length);
-  EXPECT_EQ(w_.table->Numbers().bytes_used, before.bytes_used) << "a fork copied something";
+  EXPECT_LE(w_.table->Numbers().bytes_used, before.bytes_used) << "a fork copied something";
   Model fork = parent;
   fork.capacity = length + reserve;
   fork.tokens.resize(length - fork.covered);
@@ -354,6 +354,10 @@ void RandomSequences::End() {
   for (size_t left = models_.size() / 2; left > 0; --left) Close();
   w_.store.AdvancePastEverything();
   w_.table->Tick();
+  w_.SealAll();  // What was full at a close.
+  w_.store.AdvancePastEverything();
+  w_.table->Tick();
+  EXPECT_EQ(w_.table->Numbers().closing, 0u);
   const absl::Status quiet = w_.Quiet();
   EXPECT_TRUE(quiet.ok()) << quiet;
 }

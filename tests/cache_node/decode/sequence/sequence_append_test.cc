@@ -70,7 +70,9 @@ TEST_F(SequenceAppendTest, LayersAndSlicesHaveTheirOwnLengths) {
   for (const SegmentId& segment : {SegmentId{0, 0, 0}, SegmentId{0, 0, 1}, SegmentId{0, 1, 0}}) {
     EXPECT_TRUE(w_.SegmentHolds(**sequence, segment, 8, {1, 2, 3, 4, 5}));
   }
-  // Rows of both slices: each takes what it lacks.
+  // Rows of both slices leave a hole in the one that has less.
+  EXPECT_EQ(w_.TryAppend(id_, {.layer = 0}, 12, {5}).code(), absl::StatusCode::kFailedPrecondition);
+  // From where that one ends, each takes what it lacks.
   ASSERT_TRUE(w_.TryAppend(id_, {.layer = 0}, 9, {2, 3, 4, 5, 6}).ok());
   ASSERT_TRUE(w_.TryAppend(id_, {.layer = 1}, 8, {1, 2, 3, 4, 5, 6}).ok());
   EXPECT_TRUE(w_.Holds(id_, 8, {1, 2, 3, 4, 5, 6}));

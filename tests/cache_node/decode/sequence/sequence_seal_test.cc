@@ -209,18 +209,69 @@ TEST_F(SequenceSealTest, ATruncatedBlockIsPublishedAnewWithItsNewTokens) {
   EXPECT_EQ(w_.store.Present(longer_), 4u);
 }
 
-TEST_F(SequenceSealTest, ASequenceMayEndWhileItsPageIsPublished) {
+TEST_F(SequenceSealTest, WhatIsFullAtTheCloseIsStillPublished) {
+  const SequenceId id = w_.Open(prompt_);
+  ASSERT_TRUE(w_.Append(id, 8, more_).ok());
+  ASSERT_TRUE(w_.Append(id, 16, {1}).ok());
+  const std::vector<SealTask> tasks = w_.table->TakeSeals(8);
+  ASSERT_THAT(tasks, SizeIs(1));
+  EXPECT_EQ(w_.table->Close("t", {id}), 1u);
+  EXPECT_FALSE(w_.table->Find("t", id).ok());
+  EXPECT_EQ(w_.table->Close("t", {id}), 0u);
+  // All but the two pages came back.
+  const DecodeNumbers numbers = w_.table->Numbers();
+  EXPECT_EQ(numbers.running, 0u);
+  EXPECT_EQ(numbers.closing, 1u);
+  EXPECT_EQ(numbers.bytes_used, 2 * w_.map->block_bytes());
+  EXPECT_EQ(numbers.bytes_reserved, 0u);
+  EXPECT_EQ(numbers.pinned_bytes, 0u);
+  EXPECT_TRUE(w_.Audit().ok()) << w_.Audit();
+  w_.table->FinishSeal(tasks[0].serial, w_.sealer.Seal(tasks[0]));
+  EXPECT_THAT(w_.SealAll(), ElementsAre(SealOutcome::kSealed));
+  EXPECT_EQ(w_.store.Present(longer_), 4u);
+  EXPECT_EQ(w_.table->Numbers().closing, 0u);
+  EXPECT_EQ(w_.table->Numbers().bytes_used, 0u);
+}
+
+TEST_F(SequenceSealTest, AClosedOneIsPublishedForAShortWhileOnly) {
   const SequenceId id = w_.Open(prompt_);
   ASSERT_TRUE(w_.Append(id, 8, more_).ok());
   const std::vector<SealTask> tasks = w_.table->TakeSeals(8);
-  ASSERT_THAT(tasks, SizeIs(1));
   w_.table->Close("t", {id});
-  EXPECT_EQ(w_.table->Numbers().bytes_used, w_.map->block_bytes());
-  const SealOutcome outcome = w_.sealer.Seal(tasks[0]);
-  w_.table->FinishSeal(tasks[0].serial, outcome);
+  w_.store.Advance(absl::Seconds(5));
+  w_.table->Tick();
+  EXPECT_EQ(w_.table->Numbers().closing, 0u);
+  EXPECT_EQ(w_.table->Numbers().bytes_used, w_.map->block_bytes());  // That is being read.
+  w_.table->FinishSeal(tasks[0].serial, w_.sealer.Seal(tasks[0]));
   EXPECT_EQ(w_.table->Numbers().bytes_used, 0u);
-  EXPECT_EQ(w_.table->Numbers().bytes_reserved, 0u);
   EXPECT_EQ(w_.store.Present(longer_), 3u);
+}
+
+TEST_F(SequenceSealTest, AClosedOneGivesWayToWhoNeedsItsRoom) {
+  const SequenceId id = w_.Open(prompt_, {.reserve_tokens = 8});
+  ASSERT_TRUE(w_.Append(id, 8, more_).ok());
+  w_.table->Close("t", {id});
+  EXPECT_EQ(w_.table->Numbers().closing, 1u);
+  // All of the tenant's share, which those two pages are a part of.
+  const auto all = w_.TryOpen(prompt_, {.first_block = 2, .reserve_tokens = 4 * 74});
+  EXPECT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(w_.table->Numbers().closing, 0u);
+  EXPECT_THAT(w_.SealAll(), IsEmpty());
+}
+
+TEST_F(SequenceSealTest, BehindAClearNothingOfAClosedOneIsPublished) {
+  const SequenceId id = w_.Open(prompt_, {.blocks_max = 0, .reserve_tokens = 16});
+  ASSERT_TRUE(w_.Append(id, 0, longer_.tokens).ok());
+  const BlockKey scope = w_.store.Plan(prompt_).scope_digest;
+  const std::vector<SealTask> tasks = w_.table->TakeSeals(8);
+  w_.table->Close("t", {id});
+  ASSERT_TRUE(w_.store.store->ClearScope("t", w_.fingerprint, scope).ok());
+  const SealOutcome outcome = w_.sealer.Seal(tasks[0]);
+  EXPECT_EQ(outcome, SealOutcome::kInProgress);
+  w_.table->FinishSeal(tasks[0].serial, outcome);
+  EXPECT_THAT(w_.SealAll(), IsEmpty());
+  EXPECT_EQ(w_.store.Present(longer_), 0u);
+  EXPECT_EQ(w_.table->Numbers().closing, 0u);
 }
 
 TEST_F(SequenceSealTest, NothingFromBeforeARetirementIsPublishedBehindIt) {
