@@ -40,6 +40,15 @@ std::vector<MemoryTerm> MemoryTermsOf(const NodeConfig& config) {
       {"allocator's reserve", AllocatorRetainedMax(), ""},
       {"base", kBaseBytes, ""},
   };
+  if (config.decode.on()) {
+    terms.push_back({"decode in flight", config.decode.in_flight, "decode-in-flight-bytes"});
+    terms.push_back({"decode streams", config.decode.StreamMemory(), "decode-streams-max"});
+    terms.push_back({"decode kernels", config.decode.EngineMemory(), "decode-threads"});
+  }
+  if (config.decode.memory.bytes() > 0) {
+    terms.push_back({"decode sequences", config.decode.memory, "decode-memory"});
+    terms.push_back({"decode books", config.decode.BookMemory(), "decode-memory"});
+  }
   if (config.local.on()) {
     terms.push_back({"local connections",
                      Times(config.local.connections_max, LocalConfig::kConnectionBytes),

@@ -1,6 +1,5 @@
 #include "cache_node/service/node.h"
 
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -174,7 +173,11 @@ Node::Node(const NodeConfig& config, ByteSize limit, Opened opened)
               .shards = static_cast<uint32_t>(config.feed_shards),
               .worker_kv_tokens = static_cast<uint64_t>(config.worker_kv_tokens),
               .labels = *LabelsFromText(config.labels)},
-             config.MemoryFacts(limit), store_.get(), &in_flight_, &counters_, disk_.tier),
+             config.MemoryFacts(limit), store_.get(), &in_flight_, &counters_, disk_.tier,
+             config.decode.on() ? NodeFacts::DecodeReporter([this](v1::DecodeReport* report) {
+               decode_->FillReport(report);
+             })
+                                : nullptr),
       feed_messages_(store_.get(), &facts_),
       get_slots_(static_cast<uint32_t>(config.gets_max)),
       pulls_(config.pull, std::move(opened.pulls), PullParts()),
@@ -192,6 +195,7 @@ Node::Node(const NodeConfig& config, ByteSize limit, Opened opened)
               .loads = disk_.tier != nullptr || device_ != nullptr}),
       executor_(ExecutorOptions(config, "calls", config.executor_threads)),
       removals_(ExecutorOptions(config, "removals", kRemovalThreads)),
+      decode_(std::make_unique<NodeDecode>(config.decode, DecodeParts())),
       service_(ServiceParts()),
       generic_(GenericParts()) {
   if (disk_.tier != nullptr) MakeDiskThreads();
@@ -207,102 +211,6 @@ void Node::LimitTenants(std::unique_ptr<TenantQuotaFile> quotas) {
   quota_watch_->Start(kSecurityPollInterval);
 }
 
-BlockStore::Signals Node::StoreSignals() {
-  BlockStore::Signals signals;
-  signals.settled = [this] { waiter_.Signal(); };
-  signals.recalls = [this] { local_.WakeForRecalls(); };
-  signals.feed = [this](std::vector<WatcherId> watchers) { waker_.Signal(watchers); };
-  if (device_ != nullptr) device_->SetSignals(&signals);
-  if (disk_bells_ == nullptr) return signals;
-  signals.spills = [this] { disk_bells_->spills().Ring(); };
-  signals.loads = [this] { disk_bells_->RingLoads(); };
-  return signals;
-}
-
-NodePulls::Parts Node::PullParts() {
-  return {.node_id = config_.node_id,
-          .store = store_.get(),
-          .rates = &rates_,
-          .public_scope = public_watch_ == nullptr ? nullptr : &public_watch_->scope(),
-          .clock = &clock_,
-          .hasher = &hasher_,
-          .random = &random_,
-          .metrics = &metrics_,
-          .settled = [this] { waiter_.Signal(); },
-          .log = log_};
-}
-
-NodeLocal::Parts Node::LocalParts() {
-  return {.store = store_.get(),
-          .rates = &rates_,
-          .callers = &security_->callers(),
-          .time = &time_,
-          .random = &random_,
-          .metrics = &metrics_,
-          .log = log_};
-}
-
-void Node::MakeDiskThreads() {
-  disk_metrics_.emplace(&metrics_, store_.get(), &counters_, disk_.tier);
-  // Says in each record which run of a node wrote it.
-  uint64_t writer = 0;
-  std::memcpy(&writer, facts_.identity().incarnation.view().data(), sizeof(writer));
-  DiskThreads::Parts parts;
-  parts.tier = disk_.tier;
-  parts.store = store_.get();
-  parts.bells = disk_bells_.get();
-  parts.clock = &clock_;
-  parts.spill = config_.disk.SpillOptions(writer);
-  parts.reclaim = config_.disk.ReclaimOptions(writer);
-  parts.load_seconds = disk_metrics_->load_seconds();
-  disk_threads_.emplace(parts);
-}
-
-CacheNodeService::Parts Node::ServiceParts() {
-  CacheNodeService::Parts parts;
-  parts.calls = &calls_;
-  parts.pulls = &pulls_.calls();
-  parts.store = store_.get();
-  parts.callers = &security_->callers();
-  parts.rates = &rates_;
-  parts.audit = &audit_;
-  parts.facts = &facts_;
-  parts.metrics = &rpc_metrics_;
-  parts.executor = &executor_;
-  parts.removals = &removals_;
-  parts.waiting = &waiting_;
-  parts.waiter = &waiter_;
-  parts.clock = &clock_;
-  parts.get_pins = &get_pins_;
-  parts.get = {
-      .slots = &get_slots_,
-      .clock = &clock_,
-      .stall_max = config_.get_stall,
-      .bytes_sent = metrics_.AddCounter("cairn_node_get_bytes_total", "Payload bytes sent by Get."),
-      .stalled = metrics_.AddCounter("cairn_node_gets_stalled_total",
-                                     "Get calls cut because their reader took nothing.")};
-  parts.feed = {.store = store_.get(),
-                .router = &router_,
-                .messages = &feed_messages_,
-                .clock = &clock_,
-                .shards = static_cast<uint32_t>(config_.feed_shards),
-                .queue_records_max = static_cast<size_t>(config_.feed_queue_records),
-                .stall_max = config_.feed_stall};
-  return parts;
-}
-
-GenericService::Parts Node::GenericParts() {
-  GenericService::Parts parts;
-  parts.write = {.store = store_.get(),
-                 .in_flight = &in_flight_,
-                 .bytes_landed = metrics_.AddCounter("cairn_node_write_bytes_total",
-                                                     "Payload bytes that Write landed.")};
-  parts.callers = &security_->callers();
-  parts.facts = &facts_;
-  parts.metrics = &rpc_metrics_;
-  return parts;
-}
-
 absl::Status Node::Listen() {
   if (!config_.metrics_listen.empty()) {
     absl::StatusOr<std::unique_ptr<MetricsServer>> metrics_server =
@@ -316,7 +224,8 @@ absl::Status Node::Listen() {
   options.credentials = security_->credentials();
   options.insecure = config_.security.insecure;
   options.insecure_anywhere = config_.security.insecure_anywhere;
-  options.services = {RpcServer::Named<v1::CacheNode>(&service_)};
+  options.services = {RpcServer::Named<v1::CacheNode>(&service_),
+                      RpcServer::Named<v1::Decode>(decode_->service())};
   options.generic = &generic_;
   // Without it each connection keeps up to 2 MiB of read buffer after a burst (measured: 1,000
   // writers held 1.8 GB); near the quota gRPC takes idle buffers back.
@@ -339,6 +248,7 @@ Node::~Node() {
   pulls_.Stop();
   heartbeat_.reset();
   ticker_.reset();
+  decode_->Stop();
   if (device_ != nullptr) device_->Stop();
   disk_threads_.reset();
   local_.Stop();
@@ -365,6 +275,7 @@ void Node::Tick() {
   get_slots_.Tick();
   waiter_.Tick();
   local_.Tick();
+  decode_->Tick();
   if (facts_.draining() && IsIdle()) idle_.Set();
 }
 
@@ -372,7 +283,7 @@ bool Node::IsIdle() const {
   const StoreStatus status = store_->Status();
   const InFlightBytes::Counts in_flight = in_flight_.counts();
   return status.leases == 0 && status.reserved_bytes == 0 && status.pins == 0 &&
-         in_flight.bytes == 0 && in_flight.waiting == 0 &&
+         in_flight.bytes == 0 && in_flight.waiting == 0 && decode_->IsIdle() &&
          (!disk_threads_.has_value() || disk_threads_->drained());
 }
 
@@ -385,6 +296,7 @@ void Node::Drain() {
   router_.Heartbeat();
   idle_.WaitFor(config_.drain_grace);
   router_.EndAll(absl::UnavailableError("the node is draining; watch another one"));
+  decode_->EndStreams(absl::UnavailableError("the node is draining; use another one"));
   server_->Shutdown(kCutGrace);
 }
 

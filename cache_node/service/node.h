@@ -29,6 +29,7 @@
 #include "cache_node/service/in_flight_bytes.h"
 #include "cache_node/service/node_calls.h"
 #include "cache_node/service/node_config.h"
+#include "cache_node/service/node_decode.h"
 #include "cache_node/service/node_device.h"
 #include "cache_node/service/node_facts.h"
 #include "cache_node/service/node_metrics.h"
@@ -121,6 +122,7 @@ class Node {
   BlockStore::Signals StoreSignals();
   NodePulls::Parts PullParts();
   NodeLocal::Parts LocalParts();
+  NodeDecode::Parts DecodeParts();
   void MakeDiskThreads();
 
   absl::Status Listen();
@@ -171,6 +173,7 @@ class Node {
   NodeCalls calls_;
   Executor executor_;
   Executor removals_;
+  const std::unique_ptr<NodeDecode> decode_;
   CacheNodeService service_;
   GenericService generic_;
   uint64_t rights_seen_ = 0;  // The ticker's.

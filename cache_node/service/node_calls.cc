@@ -142,6 +142,7 @@ absl::Status NodeCalls::Describe(const Caller& caller, const v1::DescribeRequest
                                  v1::DescribeResponse* response) {
   parts_.facts->FillInfo(response->mutable_node());
   parts_.facts->FillLoad(response->mutable_load());
+  parts_.facts->FillDecode(response);
   response->set_tenant(caller.tenant);
   for (const NamespaceStatus& status : parts_.store->Namespaces(caller.tenant)) {
     if (static_cast<size_t>(response->namespaces_size()) == kDescribedMax) break;

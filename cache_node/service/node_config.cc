@@ -105,6 +105,7 @@ absl::Status NodeConfig::Validate() const {
   CheckMemory(*this, errors);
   disk.Check(host_memory, errors);
   device.Check(errors);
+  decode.Check(errors);
   pull.Check(errors);
   local.Check(errors);
   CheckCalls(*this, errors);

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "cache_node/local/local_config.h"
 #include "cache_node/pull/pull_config.h"
+#include "cache_node/service/decode_config.h"
 #include "cache_node/service/device_config.h"
 #include "cache_node/service/disk_config.h"
 #include "cache_node/service/node_facts.h"
@@ -49,6 +50,7 @@ struct NodeConfig {
 
   DiskConfig disk;
   DeviceConfig device;
+  DecodeConfig decode;
   PullConfig pull;
   LocalConfig local;
 

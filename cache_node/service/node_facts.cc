@@ -38,13 +38,14 @@ v1::DiskHealth ToProto(DiskTier::Health health) {
 
 NodeFacts::NodeFacts(Identity identity, Memory memory, const BlockStore* store,
                      const InFlightBytes* in_flight, const StoreCounters* counters,
-                     const DiskTier* disk)
+                     const DiskTier* disk, DecodeReporter decode)
     : identity_(std::move(identity)),
       memory_(std::move(memory)),
       store_(store),
       in_flight_(in_flight),
       counters_(counters),
-      disk_(disk) {}
+      disk_(disk),
+      decode_(std::move(decode)) {}
 
 void NodeFacts::SetAddresses(std::vector<std::string> addresses) {
   absl::MutexLock lock(&mutex_);
@@ -90,6 +91,11 @@ void NodeFacts::FillHeartbeat(v1::Heartbeat* heartbeat) const {
   heartbeat->set_drain_state(drain_state());
   FillLoad(heartbeat->mutable_load());
   if (disk_ != nullptr) FillDisk(heartbeat->mutable_disk());
+  if (decode_ != nullptr) decode_(heartbeat->mutable_decode());
+}
+
+void NodeFacts::FillDecode(v1::DescribeResponse* response) const {
+  if (decode_ != nullptr) decode_(response->mutable_decode());
 }
 
 void NodeFacts::FillDisk(v1::DiskReport* report) const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,9 +34,13 @@ class NodeFacts {
     uint64_t limit_bytes = 0;
   };
 
-  // `disk` is null without a disk tier.
+  using DecodeReporter = std::function<void(v1::DecodeReport* report)>;
+
+  // `disk` is null without a disk tier, `decode` where nothing is decoded. The reporter is
+  // thread-safe.
   NodeFacts(Identity identity, Memory memory, const BlockStore* store,
-            const InFlightBytes* in_flight, const StoreCounters* counters, const DiskTier* disk);
+            const InFlightBytes* in_flight, const StoreCounters* counters, const DiskTier* disk,
+            DecodeReporter decode = nullptr);
 
   // Where clients reach the node. Known once it listens; calls that come before see none.
   void SetAddresses(std::vector<std::string> addresses) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -49,6 +54,8 @@ class NodeFacts {
 
   void FillInfo(v1::NodeInfo* info) const ABSL_LOCKS_EXCLUDED(mutex_);
   void FillLoad(v1::LoadReport* load) const;
+  // As FillHeartbeat does.
+  void FillDecode(v1::DescribeResponse* response) const;
   // All but the shards.
   void FillHeartbeat(v1::Heartbeat* heartbeat) const;
 
@@ -65,6 +72,7 @@ class NodeFacts {
   const InFlightBytes* const in_flight_;
   const StoreCounters* const counters_;
   const DiskTier* const disk_;
+  const DecodeReporter decode_;
   std::atomic<bool> draining_{false};
   mutable absl::Mutex mutex_;
   std::vector<std::string> addresses_ ABSL_GUARDED_BY(mutex_);

@@ -75,6 +75,21 @@ ABSL_FLAG(cairn::ByteSize, device_bytes, cairn::ByteSize(),
 ABSL_FLAG(cairn::ByteSize, device_index_memory, cairn::ByteSize::MiB(64),
           "What is known of blocks there; beyond it one is copied only in place of others.");
 
+ABSL_FLAG(cairn::ByteSize, decode_memory, cairn::ByteSize(),
+          "Memory for tokens of running sequences (served decode), beside --host-memory; 0: none "
+          "run here.");
+ABSL_FLAG(int, decode_threads, 0, "Threads that compute attention; 0: one for each processor.");
+ABSL_FLAG(
+    int, decode_streams_max, 0,
+    "Decode streams that may be open. 0: 64 with --decode-memory; without it this node serves "
+    "no attention.");
+ABSL_FLAG(cairn::ByteSize, decode_in_flight_bytes, cairn::ByteSize::MiB(32),
+          "Requests of attention and their answers in memory at once.");
+ABSL_FLAG(int, decode_idle_ms, 60'000,
+          "A sequence that nothing is asked of for so long ends, where its opening does not say.");
+ABSL_FLAG(int, decode_stall_ms, 5'000,
+          "A decode stream whose client takes no answer for so long is cut.");
+
 ABSL_FLAG(std::string, peer_file, "",
           "Nodes that this one may pull blocks from, re-read: a line each, node id and address. "
           "Empty: it pulls nothing.");
@@ -152,6 +167,17 @@ DeviceConfig DeviceConfigFromFlags() {
   return config;
 }
 
+DecodeConfig DecodeConfigFromFlags() {
+  DecodeConfig config;
+  config.memory = absl::GetFlag(FLAGS_decode_memory);
+  config.threads = absl::GetFlag(FLAGS_decode_threads);
+  config.streams_max = absl::GetFlag(FLAGS_decode_streams_max);
+  config.in_flight = absl::GetFlag(FLAGS_decode_in_flight_bytes);
+  config.idle = absl::Milliseconds(absl::GetFlag(FLAGS_decode_idle_ms));
+  config.stall = absl::Milliseconds(absl::GetFlag(FLAGS_decode_stall_ms));
+  return config;
+}
+
 PullConfig PullConfigFromFlags() {
   PullConfig config;
   config.peer_file = absl::GetFlag(FLAGS_peer_file);
@@ -201,6 +227,7 @@ NodeConfig ConfigFromFlags() {
   config.eviction_policy = absl::GetFlag(FLAGS_eviction_policy);
   config.disk = DiskConfigFromFlags();
   config.device = DeviceConfigFromFlags();
+  config.decode = DecodeConfigFromFlags();
   config.pull = PullConfigFromFlags();
   config.local = LocalConfigFromFlags();
   config.in_flight_bytes = absl::GetFlag(FLAGS_in_flight_bytes);

@@ -59,6 +59,18 @@ Json DiskOf(const v1::DiskReport& disk) {
           {"damaged", disk.damaged()}};
 }
 
+Json DecodeOf(const v1::DecodeReport& decode) {
+  return {{"bytes_max", decode.bytes_max()},
+          {"bytes_free", decode.bytes_free()},
+          {"tokens_reserved", decode.tokens_reserved()},
+          {"tokens_free", decode.tokens_free()},
+          {"running", decode.running()},
+          {"waiting", decode.waiting()},
+          {"refused", decode.refused()},
+          {"reclaimed", decode.reclaimed()},
+          {"preempted", decode.preempted()}};
+}
+
 Json ListsOf(const v1::DescribeResponse& answer) {
   Json lists = {
       {"namespaces", Json::array()}, {"tenants", Json::array()}, {"memory", Json::array()}};
@@ -98,6 +110,7 @@ absl::Status Run(const CommandLine& line, const Streams& streams) {
                      {"load", LoadOf(answer->load())},
                      {"memory_limit_bytes", answer->memory_limit_bytes()}});
   if (answer->node().has_disk()) result["disk"] = DiskOf(answer->node().disk());
+  if (answer->has_decode()) result["decode"] = DecodeOf(answer->decode());
   result.update(ListsOf(*answer));
   return Print(line, result, streams.out);
 }

@@ -18,7 +18,7 @@ constexpr RoleSet kPeers = {Role::kNode};
 constexpr RoleSet kWatchers = {Role::kWorker, Role::kRouter, Role::kAdmin};
 constexpr RoleSet kAskers = RoleSet::All();
 
-constexpr std::array<RpcRule, 26> kRules = {{
+constexpr std::array<RpcRule, 34> kRules = {{
     {.method = "CacheNode/RegisterNamespace",
      .roles = kOwners,
      .acts_for_tenant = true,
@@ -44,6 +44,14 @@ constexpr std::array<RpcRule, 26> kRules = {{
     {.method = "CacheNode/OpenLocal", .roles = kReaders, .acts_for_tenant = true},
     {.method = "CacheNode/WatchBlocks", .roles = kWatchers},
     {.method = "CacheNode/Describe", .roles = kAskers},
+    {.method = "Decode/Attend", .roles = kWorkers, .acts_for_tenant = true},
+    {.method = "Decode/DecodeStream", .roles = kWorkers, .acts_for_tenant = true},
+    {.method = "Decode/OpenSequence", .roles = kWorkers},
+    {.method = "Decode/ForkSequence", .roles = kWorkers, .acts_for_tenant = true},
+    {.method = "Decode/TruncateSequence", .roles = kWorkers, .acts_for_tenant = true},
+    {.method = "Decode/ReleaseWindow", .roles = kWorkers, .acts_for_tenant = true},
+    {.method = "Decode/GetSequence", .roles = kWorkers, .acts_for_tenant = true},
+    {.method = "Decode/CloseSequences", .roles = kWorkers, .acts_for_tenant = true},
     {.method = "Router/Route", .roles = kWorkers},
     {.method = "Router/LookupPrefix", .roles = kWorkers},
     {.method = "Router/ReportOutcome", .roles = kWorkers, .acts_for_tenant = true},
