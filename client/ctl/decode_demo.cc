@@ -196,6 +196,10 @@ absl::Status DecodeDemo::DecodeOver(DecodeDemoReport* report) {
   worker.Begin(kSequence, tokens_);
   const absl::Time begin = parts_.clock->SteadyNow();
   absl::StatusOr<std::vector<float>> logits = worker.Prefill(kSequence, kChunkTokens);
+  if (absl::IsFailedPrecondition(logits.status())) {
+    return absl::AbortedError(absl::StrCat(
+        logits.status().message(), "\nStart it as `cairn-node --decode-memory=256MiB ...`"));
+  }
   if (!logits.ok()) return logits.status();
   const absl::Time prefilled = parts_.clock->SteadyNow();
   uint32_t done = 0;

@@ -38,8 +38,8 @@ constexpr char kDetails[] =
     "  cairnctl decode-demo --prompt-tokens 4096 --new-tokens 16\n"
     "  cairnctl decode-demo --node 127.0.0.1:7070,127.0.0.1:7170 --json\n"
     "\n"
-    "A node that was started without --decode-memory keeps no sequences; worker 2 then leases the\n"
-    "prefix and keeps what is new itself, and the demo says so.\n";
+    "A node that was started with --decode-streams-max and no --decode-memory keeps no sequences;\n"
+    "worker 2 then leases the prefix and keeps what is new itself, and the demo says so.\n";
 
 absl::StatusOr<WayChoice> ReadWay(const CommandLine& line) {
   const std::string& way = line.Get("way");

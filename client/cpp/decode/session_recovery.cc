@@ -128,14 +128,28 @@ absl::Status DecodeSession::OnLostStream(const SessionStep::Failure& failure, Se
     Resume(failure.item, step, recovery);
     return absl::OkStatus();
   }
-  const bool again = recovery->reconnected.contains(node);
+  SessionPart* const part = step->PartOf(failure.item);
+  bool again = recovery->reconnected.contains(node);
+  if (absl::IsResourceExhausted(failure.status) &&
+      ++recovery->attempts[part] < options_.attempts_max) {
+    // It takes no more streams now.
+    if (!parts_.wait->WaitFor(RetryAfter(failure.status).value_or(kRetryDelayDefault))) {
+      return failure.status;
+    }
+    again = false;
+  }
   // Whatever comes of this step: the next one needs a stream that lives.
   streams_.Reconnect(node);
   if (absl::IsInvalidArgument(failure.status) || absl::IsPermissionDenied(failure.status) ||
       absl::IsUnauthenticated(failure.status)) {
     return failure.status;
   }
-  if (again || absl::IsFailedPrecondition(failure.status)) {
+  if (absl::IsFailedPrecondition(failure.status)) {
+    // It serves no attention, or not of this namespace. If nobody else does, that is why.
+    if (part->holder_count() == 1) return failure.status;
+    again = true;
+  }
+  if (again) {
     MoveOn(failure.item, /*same_holder_first=*/false, step, recovery);
     return absl::OkStatus();
   }

@@ -117,6 +117,15 @@ TEST_F(DecodeDemoTest, ANodeWithoutMemoryForSequencesIsReadOverLeasesAndItSaysWh
   EXPECT_THAT(ran.err, HasSubstr("--decode-memory=256MiB"));
 }
 
+TEST_F(DecodeDemoTest, ANodeThatServesNoAttentionIsSaidWithWhatToDo) {
+  node_.decode.HaveNoMemory();
+  node_.decode.FailStreams(1, absl::FailedPreconditionError("this node serves no attention"));
+  const Ran ran = Demo(node_.cache.target());
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("this node serves no attention\nStart it as `cairn-node "));
+  EXPECT_THAT(ran.err, Not(HasSubstr("cairnctl register")));
+}
+
 TEST_F(DecodeDemoTest, ThePrefixCanBeFetchedInstead) {
   const Ran ran = Demo(node_.cache.target(), {"--way", "fetch"});
   ASSERT_EQ(ran.code, 0) << ran.err;

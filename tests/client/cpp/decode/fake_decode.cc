@@ -63,6 +63,11 @@ void FakeDecode::FailOpens(int opens, const absl::Status& status) {
   open_failures_.insert(open_failures_.end(), static_cast<size_t>(opens), status);
 }
 
+void FakeDecode::FailStreams(int streams, const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  stream_failures_.insert(stream_failures_.end(), static_cast<size_t>(streams), status);
+}
+
 void FakeDecode::ForgetSequences() {
   absl::MutexLock lock(&mutex_);
   sequences_.clear();
@@ -208,6 +213,11 @@ grpc::Status FakeDecode::DecodeStream(
     absl::MutexLock lock(&mutex_);
     ++streams_;
     cuts = cut_now_;
+    if (!stream_failures_.empty()) {
+      const absl::Status status = stream_failures_.front();
+      stream_failures_.erase(stream_failures_.begin());
+      return ToGrpcStatus(status);
+    }
     if (dead_) return ToGrpcStatus(absl::UnavailableError("gone"));
     if (streams_to_cut_ > 0) {
       --streams_to_cut_;

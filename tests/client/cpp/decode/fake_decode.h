@@ -47,6 +47,8 @@ class FakeDecode final : public v1::Decode::Service {
   // What the next items end with, before anything is done.
   void FailItems(int items, const absl::Status& status, uint32_t retry_ms = 0);
   void FailOpens(int opens, const absl::Status& status);
+  // What the next streams end with at once.
+  void FailStreams(int streams, const absl::Status& status);
   // All sequences are unknown from now on, as after a restart.
   void ForgetSequences();
   void ForgetLeases();
@@ -103,6 +105,7 @@ class FakeDecode final : public v1::Decode::Service {
   int streams_to_cut_ ABSL_GUARDED_BY(mutex_) = 0;
   int answers_first_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<absl::Status> open_failures_ ABSL_GUARDED_BY(mutex_);
+  std::vector<absl::Status> stream_failures_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::AttendResult> item_failures_ ABSL_GUARDED_BY(mutex_);
   std::function<void(v1::DecodeResponse*)> bend_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> request_ids_ ABSL_GUARDED_BY(mutex_);

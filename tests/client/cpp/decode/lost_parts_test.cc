@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
+#include "common/rpc/retry_status.h"
 #include "tests/client/cpp/decode/session_fixture.h"
 
 namespace cairn::testing {
@@ -240,6 +241,35 @@ TEST_F(LostPartsTest, ABusyNodeIsAskedAgainWhenItSaysAndThenItsNext) {
   Run(MakeStep(kPromptTokens + 1, 1), &whole_);
   EXPECT_EQ(session_->counters().parts_moved, 1);
   EXPECT_THAT(wait_.waits(), SizeIs(2 + 4));
+}
+
+TEST_F(LostPartsTest, ANodeThatTakesNoMoreStreamsIsAskedAgainWhenItSays) {
+  const auto first = Holder(0, 3);
+  const auto spare = Holder(0, 3);
+  const auto second = Holder(3, kBlocks);
+  first->decode.FailStreams(
+      3, WithRetryAfter(absl::ResourceExhaustedError("streams"), absl::Milliseconds(40)));
+  OpenHalves({NodeOf(first), NodeOf(spare)}, {NodeOf(second)});
+  Run(MakeStep(kPromptTokens, 1), &whole_);
+  EXPECT_THAT(wait_.waits(),
+              ElementsAre(absl::Milliseconds(40), absl::Milliseconds(40), absl::Milliseconds(40)));
+  EXPECT_EQ(session_->counters().parts_moved, 0);
+}
+
+TEST_F(LostPartsTest, ANodeThatServesNoAttentionIsSaidWhereNoOtherDoes) {
+  const auto first = Holder();
+  const auto spare = Holder();
+  first->decode.FailStreams(1, absl::FailedPreconditionError("serves no attention"));
+  Open({Wish(0, kBlocks, {NodeOf(first)}, 40)});
+  const Step step = MakeStep(kPromptTokens, 1);
+  const Answer answer = Attend(step, 0);
+  EXPECT_TRUE(absl::IsFailedPrecondition(answer.status)) << answer.status;
+  EXPECT_THAT(answer.status.message(), HasSubstr("serves no attention"));
+  first->decode.FailStreams(1, absl::FailedPreconditionError("serves no attention"));
+  MakeSession();
+  Open({Wish(0, kBlocks, {NodeOf(first), NodeOf(spare)}, 40)});
+  Run(step, &whole_);
+  EXPECT_EQ(session_->counters().parts_moved, 1);
 }
 
 TEST_F(LostPartsTest, WhatNoOtherHolderWouldHelpAgainstIsSaidAndNothingIsMoved) {
