@@ -47,7 +47,8 @@ class Sequence {
     std::string tenant;
     uint64_t writer = 0;
     Fingerprint fingerprint;
-    uint64_t epoch = 0;  // Of the namespace's registration.
+    uint64_t epoch = 0;        // Of the namespace's registration.
+    bool seal_public = false;  // As of the table's options.
     const PayloadMap* map = nullptr;
     SequencePrompt prompt;
     uint32_t first_block = 0;

@@ -27,7 +27,8 @@ bool Sequence::MaySeal(uint64_t block) const {
   const SequencePrompt& prompt = common_->prompt;
   if (prompt.regions.empty()) return false;
   const std::string& owner = RegionOf(block).scope.tenant;
-  if (owner != common_->tenant || owner == kPublicTenant) return false;
+  if (owner != common_->tenant) return false;
+  if (owner == kPublicTenant && !common_->seal_public) return false;
   if (prompt.rules.key_scheme == KeyScheme::kCairn) return true;
   return block < prompt.external_ids.size() && block < prompt.keys.size();
 }

@@ -118,6 +118,7 @@ absl::StatusOr<SequenceTable::Opened> SequenceTable::Open(Opening opening) {
   common->writer = opening.writer;
   common->fingerprint = opening.fingerprint;
   common->epoch = *epoch;
+  common->seal_public = options_.seal_public;
   common->map = &map;
   common->prompt = std::move(opening.prompt);
   common->first_block = opening.first_block;

@@ -60,6 +60,7 @@ class SequenceTable {
     absl::Duration idle_default = absl::Minutes(1);
     absl::Duration seal_retry_after = absl::Seconds(1);
     absl::Duration seal_after_close = absl::Seconds(5);
+    bool seal_public = false;  // Whoever acts for the tenant `public` may write its blocks.
   };
 
   struct Opening {

@@ -55,6 +55,26 @@ TEST_F(SealRulesTest, OnlyTheTenantsOwnRegionIsPublished) {
   EXPECT_EQ(w_.store.Present(mine), 2u);
 }
 
+TEST(SealPublicTest, PublicBlocksAreThoseOfATenantWhereNobodyIsToldApart) {
+  for (const bool allowed : {false, true}) {
+    SequenceTable::Options options = SequenceWorld::TableOptions();
+    options.seal_public = allowed;
+    SealWorld w(options);
+    const TestPrompt shared = w.store.Prompt("public", 3, 2);
+    ASSERT_EQ(w.store.Put(shared), 2u);
+    const TestPrompt longer = w.store.Branch(shared, 2, 9, 1);
+    // One who acts for it, and a tenant that goes on behind it.
+    const SequenceId theirs = w.Open(shared, {.tenant = "t"});
+    const SequenceId own = w.Open(shared, {.tenant = "public"});
+    ASSERT_TRUE(w.Append(theirs, 8, SealWorld::Tail(longer, 1)).ok());
+    EXPECT_THAT(w.SealAll(), IsEmpty());
+    ASSERT_TRUE(w.Append(own, 8, SealWorld::Tail(longer, 1), "public").ok());
+    EXPECT_THAT(w.SealAll(), SizeIs(allowed ? 1 : 0));
+    EXPECT_EQ(w.store.Present(longer), allowed ? 3u : 2u);
+    w.End();
+  }
+}
+
 TEST_F(SealRulesTest, AFirstRegionOfOthersIsPassedOver) {
   const TestPrompt shared = w_.store.Prompt("public", 3, 2);
   ASSERT_EQ(w_.store.Put(shared), 2u);
