@@ -2,6 +2,9 @@
 // what a place that is used again knows of its last one, and who gets something new.
 #include <gmock/gmock.h>
 
+#include <map>
+#include <random>
+
 #include "absl/strings/str_cat.h"
 #include "tests/router/core/router_fixture.h"
 
@@ -19,7 +22,7 @@ class RouterMembersTest : public RouterFixture {
   HolderIndex Join(ModelHolder node) {
     const absl::StatusOr<HolderIndex> added = core_->AddHolder(node.identity().address);
     EXPECT_TRUE(added.ok()) << added.status();
-    if (*added == nodes_.size()) nodes_.push_back(node);
+    while (*added >= nodes_.size()) nodes_.push_back(node);
     nodes_[*added] = std::move(node);
     Connect(*added);
     return *added;
@@ -205,6 +208,63 @@ TEST_F(RouterMembersTest, WaitingForAListThatDoesNotComeIsDegradedToo) {
   Pass(options_.ready_wait, {});
   EXPECT_TRUE(core_->Ready());
   EXPECT_TRUE(core_->Degraded());
+}
+
+// Addresses that come and go at random, with nodes behind them that claim each other's ids and
+// workers, are held back, break and route: when all went and one plain node is there, nothing else
+// is.
+TEST_F(RouterMembersTest, NothingIsLeftOfAddressesThatCameAndWentAtRandom) {
+  for (uint32_t seed = 0; seed < 30; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    std::mt19937 dice(seed);
+    const auto pick = [&dice](uint32_t below) { return static_cast<uint32_t>(dice() % below); };
+    options_.holder_addresses.clear();
+    Make();
+    std::map<HolderIndex, ModelHolder> followed;
+    for (int step = 0; step < 300; ++step) {
+      auto some = followed.begin();
+      if (!followed.empty()) std::advance(some, pick(static_cast<uint32_t>(followed.size())));
+      const uint32_t what = pick(8);
+      if (what < 2 || followed.empty()) {
+        ModelHolder node({.node_id = absl::StrCat("node-", pick(6)),
+                          .address = absl::StrCat("10.0.0.", pick(6), ":7000"),
+                          .worker_address = absl::StrCat("worker-", pick(6)),
+                          .incarnation = static_cast<char>('a' + pick(20))});
+        const auto added = core_->AddHolder(node.identity().address);
+        if (!added.ok()) continue;
+        ASSERT_TRUE(followed.emplace(*added, node).second);
+        std::vector<Message> messages = {node.Hello(),
+                                         ModelHolder::Namespace(kModel, kBlockTokens)};
+        for (Message& message : node.Snapshots()) messages.push_back(std::move(message));
+        const auto keys = NumberedKeys(pick(40), 8);
+        for (Message& message : node.Set(keys, kInHost, kModel, "acme")) {
+          messages.push_back(std::move(message));
+        }
+        bool in = true;
+        for (const Message& message : messages) in = in && core_->OnFeed(*added, message).ok();
+        if (!in) core_->OnFeedBroken(*added);
+      } else if (what == 2) {
+        Leave(some->first);
+        followed.erase(some);
+      } else if (what == 3) {
+        core_->OnFeedBroken(some->first);
+      } else if (what == 4) {
+        core_->HoldBack(some->first, pick(2) == 0);
+      } else if (what == 5) {
+        Pass(absl::Milliseconds(100 * pick(300)), {});
+      } else {
+        static_cast<void>(TryRoute(pick(40), 1 + pick(20)));
+      }
+    }
+    for (const auto& [holder, node] : followed) Leave(holder);
+    const HolderIndex last = Join(NodeAt(9));
+    Pass(options_.booking.decode_ttl, {last});
+    EXPECT_THAT(Workers(), ElementsAre("worker-9"));
+    EXPECT_EQ(core_->counters().index_slots, 0u);
+    EXPECT_EQ(core_->counters().speculative_marks, 0u);
+    EXPECT_THAT(core_->HolderStates(), ElementsAre(HolderState::kExact));
+    EXPECT_EQ(StatusOf("worker-9").load, ReplicaLoad{});
+  }
 }
 
 // Every two seconds a pod is replaced, under a new address, for an hour: places are used again.
