@@ -20,8 +20,8 @@ constexpr absl::Duration kBusy = absl::Milliseconds(2);
 
 NodeDecode::NodeDecode(const DecodeConfig& config, const Parts& parts)
     : parts_(parts),
-      table_(config.TableOptions(parts.host_memory), parts.store, parts.counters, parts.time,
-             parts.random, parts.hasher),
+      table_(TableOptions(config, parts), parts.store, parts.counters, parts.time, parts.random,
+             parts.hasher),
       pool_(config.ThreadCount()),
       engine_({}, {.sequences = &table_,
                    .store = parts.store,
@@ -40,6 +40,12 @@ NodeDecode::NodeDecode(const DecodeConfig& config, const Parts& parts)
       sealer_([this] { Seal(); }) {}
 
 NodeDecode::~NodeDecode() { Stop(); }
+
+SequenceTable::Options NodeDecode::TableOptions(const DecodeConfig& config, const Parts& parts) {
+  SequenceTable::Options options = config.TableOptions(parts.host_memory);
+  options.seal_public = parts.seal_public;
+  return options;
+}
 
 DecodeCalls::Parts NodeDecode::CallParts(const DecodeConfig& config) const {
   return {.store = parts_.store,

@@ -31,6 +31,7 @@ class NodeDecode {
  public:
   struct Parts {
     ByteSize host_memory;
+    bool seal_public = false;  // The tenant public is one like others.
     BlockStore* store = nullptr;
     const StoreCounters* counters = nullptr;
     const GuardedTime* time = nullptr;
@@ -67,6 +68,7 @@ class NodeDecode {
  private:
   static constexpr size_t kSealsTaken = 4;
 
+  static SequenceTable::Options TableOptions(const DecodeConfig& config, const Parts& parts);
   DecodeCalls::Parts CallParts(const DecodeConfig& config) const;
   DecodeService::Parts ServiceParts(const DecodeConfig& config);
   void Seal();

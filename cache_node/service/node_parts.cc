@@ -103,6 +103,7 @@ GenericService::Parts Node::GenericParts() {
 
 NodeDecode::Parts Node::DecodeParts() {
   return {.host_memory = config_.host_memory,
+          .seal_public = public_watch_ == nullptr,
           .store = store_.get(),
           .counters = &counters_,
           .time = &time_,

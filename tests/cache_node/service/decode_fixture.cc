@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kTolerance = 2e-5;
 
-std::string BytesOf(const std::vector<float>& numbers) {
+std::string TextOf(const std::vector<float>& numbers) {
   std::string bytes(numbers.size() * sizeof(float), '\0');
   if (!numbers.empty()) std::memcpy(bytes.data(), numbers.data(), bytes.size());
   return bytes;
@@ -123,7 +123,7 @@ std::vector<DecodeFixture::Line> DecodeFixture::MakeSlot(absl::Span<const uint32
       for (const bool value : {false, true}) {
         const std::vector<float> row = Row(tokens[t], position + t, layer, value);
         for (uint32_t head = 0; head < kKvHeads; ++head) {
-          std::byte* const tile = slot[0].bytes + shape_.SegmentOffset(head / heads, layer) +
+          std::byte* const tile = BytesOf(&slot) + shape_.SegmentOffset(head / heads, layer) +
                                   (value ? places.value : places.key);
           std::memcpy(tile + ((head % heads) * kBlockTokens + t) * kDim * sizeof(float),
                       &row[head * kDim], kDim * sizeof(float));
@@ -152,7 +152,7 @@ TestPrompt DecodeFixture::PutPrompt(uint32_t seed, size_t blocks) {
       piece->set_group(part.group);
       piece->set_slice(part.slice);
       piece->set_length(static_cast<uint32_t>(part.bytes));
-      const auto* const bytes = reinterpret_cast<const uint8_t*>(slot[0].bytes) + part.offset;
+      const auto* const bytes = reinterpret_cast<const uint8_t*>(slot.data()) + part.offset;
       for (uint32_t layer = 0; layer < part.layers; ++layer) {
         piece->add_digests(SegmentDigest(prompt.keys[block], {part.group, part.slice, layer},
                                          {bytes + layer * part.segment_bytes, part.segment_bytes}));
@@ -200,7 +200,7 @@ std::string DecodeFixture::Queries(uint32_t rows, uint32_t seed) const {
   std::mt19937 random(seed);
   std::vector<float> numbers(rows * kQueryHeads * kDim);
   for (float& number : numbers) number = static_cast<float>(random() % 2001) / 500.0f - 2.0f;
-  return BytesOf(numbers);
+  return TextOf(numbers);
 }
 
 v1::AttendItem DecodeFixture::LeasedItem(const std::string& lease, uint64_t position, uint32_t rows,
@@ -230,8 +230,8 @@ v1::AttendItem DecodeFixture::AppendItem(const std::string& sequence, uint32_t l
                                          const std::vector<uint32_t>& tokens) const {
   v1::AttendItem item = SequenceItem(sequence, position, static_cast<uint32_t>(tokens.size()));
   for (size_t t = 0; t < tokens.size(); ++t) {
-    item.mutable_keys()->append(BytesOf(Row(tokens[t], position + t, layer, false)));
-    item.mutable_values()->append(BytesOf(Row(tokens[t], position + t, layer, true)));
+    item.mutable_keys()->append(TextOf(Row(tokens[t], position + t, layer, false)));
+    item.mutable_values()->append(TextOf(Row(tokens[t], position + t, layer, true)));
     item.add_tokens(tokens[t]);
   }
   return item;
@@ -317,7 +317,7 @@ void DecodeFixture::ExpectAnswer(const v1::AttendResult& result, const v1::Atten
   const uint64_t first = uint64_t{first_block} * kBlockTokens;
   for (uint64_t at = first; at < tokens.size(); at += kBlockTokens) {
     memory.push_back(MakeSlot(absl::MakeConstSpan(tokens).subspan(at, kBlockTokens), at));
-    slots.push_back(memory.back()[0].bytes);
+    slots.push_back(BytesOf(&memory.back()));
   }
   SlotRun run;
   run.slots = slots;

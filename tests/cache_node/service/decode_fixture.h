@@ -117,6 +117,9 @@ class DecodeFixture : public NodeFixture {
   struct alignas(64) Line {
     std::byte bytes[64];
   };
+  static std::byte* BytesOf(std::vector<Line>* slot) {
+    return reinterpret_cast<std::byte*>(slot->data());
+  }
   // A block's bytes, of tokens that begin at `position`.
   std::vector<Line> MakeSlot(absl::Span<const uint32_t> tokens, uint64_t position) const;
 };

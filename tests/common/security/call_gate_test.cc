@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cairn/v1/cache_node.pb.h"
+#include "cairn/v1/decode.pb.h"
 #include "cairn/v1/router.pb.h"
 #include "common/base/hex.h"
 #include "common/identity/sha256.h"
@@ -151,10 +152,11 @@ TEST_F(CallGateTest, ARoleIsNeededForEachMethod) {
   EXPECT_EQ(CodeOf(Named("ops"), "CacheNode/Steal"), absl::StatusCode::kUnimplemented);
 }
 
-TEST(RpcRules, EveryMethodOfBothServicesHasExactlyOneRow) {
+TEST(RpcRules, EveryMethodOfEachServiceHasExactlyOneRow) {
   // What the proto files define, whether or not code uses it.
   const std::vector<const google::protobuf::FileDescriptor*> files = {
-      v1::LookupRequest::descriptor()->file(), v1::RouteRequest::descriptor()->file()};
+      v1::LookupRequest::descriptor()->file(), v1::AttendRequest::descriptor()->file(),
+      v1::RouteRequest::descriptor()->file()};
   std::set<std::string> methods;
   for (const google::protobuf::FileDescriptor* file : files) {
     for (int i = 0; i < file->service_count(); ++i) {
