@@ -22,6 +22,8 @@ constexpr Suite kSuites[] = {
     {"route", "a Route call of a long prompt against hashing its keys, and calls over gRPC",
      RunRouteSuite},
     {"routing", "what routing policies hit and how long requests wait, on traces", RunRoutingSuite},
+    {"served-decode", "attention that a node serves against its kernel on the same pages",
+     RunServedDecodeSuite},
     {"spill", "the disk tier against fio, recovery after a kill, bytes written in all",
      RunSpillSuite},
 };

@@ -61,6 +61,7 @@ absl::Status RunPressureSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunQuantizationSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunRouteSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunRoutingSuite(const SuiteOptions& options, JsonReport* report);
+absl::Status RunServedDecodeSuite(const SuiteOptions& options, JsonReport* report);
 absl::Status RunSpillSuite(const SuiteOptions& options, JsonReport* report);
 
 }  // namespace cairn::bench
