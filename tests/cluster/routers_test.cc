@@ -108,6 +108,13 @@ TEST_F(RoutersTest, ANodeThatDrainsGetsNothingNewFromAnyOfThem) {
   OtherRouter second(
       {absl::StrCat("--nodes=", node(0).address(), ",", node(1).address(), ",", node(2).address()),
        "--ramp-ms=0"});
+  const auto are_exact = [](const ReplicaList& list) {
+    return std::all_of(list.holders.begin(), list.holders.end(), [](const HolderEntry& holder) {
+      return holder.state == v1::HOLDER_STATE_EXACT;
+    });
+  };
+  ASSERT_TRUE(AwaitList(are_exact));
+  ASSERT_TRUE(second.AwaitList(are_exact));
   EXPECT_GT(CountOf("node-1", FirstNodes(&router_client())), 0u);
   EXPECT_GT(CountOf("node-1", FirstNodes(&second.client())), 0u);
 
@@ -137,6 +144,7 @@ TEST_F(RoutersTest, ANodeThatDrainsGetsNothingNewFromAnyOfThem) {
 TEST_F(RoutersTest, ARouterThatStoodStillTakesNobodyForDeadAndNoBookingForOver) {
   ASSERT_NO_FATAL_FAILURE(AddNodes(3));
   ASSERT_NO_FATAL_FAILURE(StartRouter(NodeAddresses(), {"--prefill-ttl-ms=2000"}));
+  ASSERT_TRUE(AwaitExact());
   std::vector<RouteBooking> bookings;
   for (const Prompt& prompt : prompts_) {
     bookings.push_back(router_client().Route(name_space_, prompt, {})->booking);
