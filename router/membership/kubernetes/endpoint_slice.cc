@@ -1,5 +1,7 @@
 #include "router/membership/kubernetes/endpoint_slice.h"
 
+#include <arpa/inet.h>
+
 #include <optional>
 
 #include "absl/status/status.h"
@@ -12,8 +14,8 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kPortMax = 65'535;
-// Of an address, and of a uid, which have 36 bytes at most by themselves.
-constexpr size_t kWordBytesMax = 256;
+// They have 36 by themselves.
+constexpr size_t kUidBytesMax = 256;
 
 // 0 when none has the name, or there are several and none was named.
 uint16_t PortOf(const json& slice, absl::string_view port_name) {
@@ -30,7 +32,13 @@ uint16_t PortOf(const json& slice, absl::string_view port_name) {
   return 0;
 }
 
-std::optional<SliceEndpoint> EndpointOf(const json& object) {
+bool IsAddress(const std::string& host, bool is_ipv6) {
+  in6_addr ignored{};
+  return inet_pton(is_ipv6 ? AF_INET6 : AF_INET, host.c_str(), &ignored) == 1 &&
+         host.find('\0') == std::string::npos;
+}
+
+std::optional<SliceEndpoint> EndpointOf(const json& object, bool is_ipv6) {
   const json* const addresses = FieldOf(object, "addresses");
   if (addresses == nullptr || !addresses->is_array() || addresses->empty()) return std::nullopt;
   const json& first = addresses->front();
@@ -40,8 +48,7 @@ std::optional<SliceEndpoint> EndpointOf(const json& object) {
   if (const json* const target = FieldOf(object, "targetRef"); target != nullptr) {
     endpoint.uid = StringOf(*target, "uid");
   }
-  if (endpoint.host.empty() || endpoint.host.size() > kWordBytesMax ||
-      endpoint.uid.size() > kWordBytesMax) {
+  if (!IsAddress(endpoint.host, is_ipv6) || endpoint.uid.size() > kUidBytesMax) {
     return std::nullopt;
   }
   if (const json* const conditions = FieldOf(object, "conditions"); conditions != nullptr) {
@@ -74,7 +81,7 @@ absl::StatusOr<EndpointSlice> ParseEndpointSlice(const json& object, absl::strin
                                                    kSliceEndpointsMax, " are allowed"));
   }
   for (const json& endpoint : *endpoints) {
-    if (std::optional<SliceEndpoint> read = EndpointOf(endpoint); read.has_value()) {
+    if (std::optional<SliceEndpoint> read = EndpointOf(endpoint, slice.is_ipv6); read.has_value()) {
       slice.endpoints.push_back(*std::move(read));
     }
   }

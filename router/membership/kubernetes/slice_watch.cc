@@ -44,6 +44,13 @@ std::string Escaped(absl::string_view text) {
   return escaped;
 }
 
+// Of a Status object; of what is none, all of it.
+std::string MessageOf(absl::string_view body) {
+  const json status = json::parse(body.begin(), body.end(), nullptr, /*allow_exceptions=*/false);
+  std::string message = StringOf(status, "message");
+  return message.empty() ? std::string(body) : message;
+}
+
 }  // namespace
 
 SliceWatch::SliceWatch(Options options) : options_(std::move(options)) {
@@ -103,17 +110,14 @@ absl::Status SliceWatch::OnEnd(const absl::Status& transport) {
 
 absl::Status SliceWatch::TakeAnswer(const absl::Status& transport) {
   if (!broken_.ok()) return broken_;
-  if (http_status_ != 0 && http_status_ != kOk) return Refused(http_status_, body_);
+  if (http_status_ != 0 && http_status_ != kOk) return Refused(http_status_, MessageOf(body_));
   if (!transport.ok()) return transport;
   return listing_ ? TakePage() : absl::OkStatus();
 }
 
-absl::Status SliceWatch::Refused(int code, absl::string_view body) const {
-  const json status = json::parse(body.begin(), body.end(), nullptr, /*allow_exceptions=*/false);
-  const std::string message = StringOf(status, "message");
-  const std::string what =
-      absl::StrCat("the API server answered ", code, " to a ", listing_ ? "list" : "watch", ": ",
-                   Readable(message.empty() ? body : absl::string_view(message)));
+absl::Status SliceWatch::Refused(int code, absl::string_view message) const {
+  const std::string what = absl::StrCat("the API server answered ", code, " to a ",
+                                        listing_ ? "list" : "watch", ": ", Readable(message));
   if (code == kGone) return absl::AbortedError(what);
   if (code == kUnauthorized || code == kForbidden) return absl::PermissionDeniedError(what);
   return absl::UnavailableError(what);
@@ -155,7 +159,7 @@ absl::Status SliceWatch::TakeEvent(absl::string_view line) {
   }
   if (type == "ERROR") {
     const int code = static_cast<int>(IntOf(*object, "code").value_or(0));
-    return Refused(code, object->dump(-1, ' ', true, json::error_handler_t::replace));
+    return Refused(code, StringOf(*object, "message"));
   }
   return TakeObject(type, *object);
 }

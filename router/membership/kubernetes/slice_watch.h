@@ -63,7 +63,7 @@ class SliceWatch {
   absl::Status TakePage();
   absl::Status TakeEvent(absl::string_view line);
   absl::Status TakeObject(absl::string_view type, const nlohmann::json& object);
-  absl::Status Refused(int code, absl::string_view body) const;
+  absl::Status Refused(int code, absl::string_view message) const;
   void ListAnew();
 
   const Options options_;

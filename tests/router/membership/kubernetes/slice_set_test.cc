@@ -112,7 +112,9 @@ TEST_F(SliceSetTest, WhatIsNoSliceIsRefusedAndWhatIsNoEndpointLeftOut) {
   }
   json slice = SliceJson("a", {{"10.0.0.1"}});
   for (const json& bad : {json(7), json{{"addresses", nullptr}}, json{{"addresses", json::array()}},
-                          json{{"addresses", {7}}}, json{{"addresses", {std::string(300, 'a')}}}}) {
+                          json{{"addresses", {7}}}, json{{"addresses", {std::string(300, 'a')}}},
+                          json{{"addresses", {"fd00::1"}}}, json{{"addresses", {"10.0.0.2:80"}}},
+                          json{{"addresses", {"evil.example"}}}}) {
     slice["endpoints"].push_back(bad);
   }
   Put(slice);

@@ -164,6 +164,9 @@ TEST_F(SliceWatchTest, WhatMakesNoSenseIsListedAnew) {
        {std::string("{\n"), std::string("7\n"), std::string("{\"type\":\"ADDED\"}\n"),
         std::string(R"({"type":"ADDED","object":{"kind":"Pod"}})") + "\n",
         Event("PATCHED", SliceJson("b", {}), "12"),
+        std::string(SliceWatch::kEventBytesMax - 1, '[') + "\n",
+        "{\"type\":\"ERROR\",\"object\":{\"code\":410,\"a\":" + std::string(100'000, '[') +
+            std::string(100'000, ']') + "}}\n",
         std::string(SliceWatch::kEventBytesMax + 1, 'x')}) {
     SCOPED_TRACE(bad.substr(0, 60));
     Renew();
