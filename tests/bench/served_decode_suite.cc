@@ -6,7 +6,8 @@
 //     one call of the kernel over their pages;
 //   - round trip: a step of one sequence with one block, against an empty unary call over the same
 //     kind of socket;
-//   - sharing: 16 callers, each with a stream of its own, that ask at once: all over one prefix of
+//   - sharing: 16 callers, each with a connection and a stream of its own, that ask at once: all
+//   over one prefix of
 //     8 k tokens, against each over a prefix of its own;
 //   - break-even: answers of how many tokens make fetching a prefix over TCP (all bytes verified)
 //     cheaper than asking for each of them over TCP, where the fetched one is attended at the
@@ -60,12 +61,14 @@ class Asker {
   std::unique_ptr<DecodeStream> stream_;
 };
 
-// Streams of several callers over one queue, so that one thread can have all of them ask at once.
+// Several callers, each with a connection and a stream of its own; over one queue, so that one
+// thread can have all of them ask at once.
 class Callers {
  public:
   Callers(ServedNode* node, const std::vector<SequenceId>& sequences) : clock_(node->clock()) {
     for (size_t i = 0; i < sequences.size(); ++i) {
-      streams_.push_back(node->OpenStream(Transport::kUnix, &queue_));
+      clients_.push_back(node->Connect());
+      streams_.push_back(node->OpenStream(clients_.back().get(), &queue_));
       requests_.push_back(
           StepOver({&sequences[i], 1}, kBlocks8k * kServedBlockTokens, static_cast<uint32_t>(i)));
     }
@@ -91,6 +94,7 @@ class Callers {
 
  private:
   const Clock& clock_;
+  std::vector<std::unique_ptr<DecodeClient>> clients_;
   CallQueue queue_;
   std::vector<std::unique_ptr<DecodeStream>> streams_;
   std::vector<DecodeStream*> pointers_;

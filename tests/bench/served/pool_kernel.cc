@@ -42,7 +42,7 @@ PoolKernel::PoolKernel(absl::Span<const std::vector<node::BlockPin>> sequences, 
                   .dtype = kernels::KvDtype::kBfloat16,
                   .scales = kernels::KvScales::kNone};
   batch_.query_heads = kServedQueryHeads;
-  batch_.query_dtype = kernels::KvDtype::kFloat32;
+  batch_.query_dtype = kernels::KvDtype::kBfloat16;
   batch_.softmax_scale = 0.088f;
   batch_.regions = {.regions = regions_.data(), .count = regions_.size(), .segment_offset = 0};
   batch_.sequences = sequences_.data();

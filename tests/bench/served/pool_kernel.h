@@ -28,7 +28,7 @@ class PoolKernel {
   kernels::AttentionRunner runner_;
   std::vector<kernels::KvRegion> regions_;
   std::vector<std::vector<kernels::KvPage>> tables_;
-  std::vector<std::vector<float>> queries_;
+  std::vector<std::vector<uint16_t>> queries_;
   std::vector<std::vector<float>> outputs_;
   std::vector<std::vector<float>> sums_;
   std::vector<kernels::AttentionQuery> asked_;

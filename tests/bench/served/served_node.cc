@@ -19,9 +19,9 @@
 namespace cairn::bench {
 namespace {
 
-constexpr uint32_t kRowsFloat32 = 3;
+constexpr uint32_t kRowsBfloat16 = 2;
 constexpr absl::Duration kCallMax = absl::Seconds(10);
-constexpr size_t kPatternBytes = 1 << 20;
+constexpr size_t kPatternNumbers = 1 << 19;
 
 Layout OneLayer() {
   Layout layout;
@@ -41,19 +41,22 @@ Layout OneLayer() {
   return layout;
 }
 
-// bfloat16 numbers of about 1, so that attention over them is finite.
-std::vector<uint8_t> FiniteBytes() {
-  std::mt19937 random(3);
+// Numbers of about 1, so that attention over them is finite.
+std::vector<uint16_t> Bfloat16Numbers(size_t count, uint32_t seed) {
+  std::mt19937 random(seed);
   std::normal_distribution<float> normal;
-  std::vector<uint8_t> bytes(kPatternBytes);
-  for (size_t i = 0; i + 1 < bytes.size(); i += 2) {
+  std::vector<uint16_t> numbers(count);
+  for (uint16_t& number : numbers) {
     const float value = normal(random);
     uint32_t bits = 0;
     std::memcpy(&bits, &value, sizeof(bits));
-    bytes[i] = static_cast<uint8_t>(bits >> 16);
-    bytes[i + 1] = static_cast<uint8_t>(bits >> 24);
+    number = static_cast<uint16_t>(bits >> 16);
   }
-  return bytes;
+  return numbers;
+}
+
+std::string SocketOf(const std::string& folder) {
+  return absl::StrCat("unix:", folder, "/node.sock");
 }
 
 }  // namespace
@@ -61,7 +64,7 @@ std::vector<uint8_t> FiniteBytes() {
 absl::StatusOr<std::unique_ptr<ServedNode>> ServedNode::Start(uint64_t pool_mib, int threads) {
   std::unique_ptr<ServedNode> served(new ServedNode());
   served->folder_ = testing::MakeTempFolder();
-  const std::string socket = absl::StrCat("unix:", served->folder_, "/node.sock");
+  const std::string socket = SocketOf(served->folder_);
   node::NodeConfig config;
   config.listen = {"127.0.0.1:0", socket};
   config.security.insecure = true;
@@ -89,7 +92,7 @@ absl::StatusOr<std::unique_ptr<ServedNode>> ServedNode::Start(uint64_t pool_mib,
   served->name_space_ = std::make_unique<NamespaceHandle>(*std::move(name_space));
   v1::AttentionParameters parameters;
   parameters.set_query_heads(kServedQueryHeads);
-  parameters.set_row_dtype(kRowsFloat32);
+  parameters.set_row_dtype(kRowsBfloat16);
   parameters.set_softmax_scale(0.088f);  // 1 / sqrt(128)
   served->parameters_ = {parameters};
   return served;
@@ -108,8 +111,9 @@ ServedNode::~ServedNode() {
 absl::Status ServedNode::Put(uint32_t number, size_t blocks) {
   if (prompts_.size() <= number) prompts_.resize(number + 1);
   prompts_[number] = std::make_unique<BenchPrompt>(*cache_, *name_space_, number, blocks);
-  const std::vector<uint8_t> bytes = FiniteBytes();
-  return PutAll(*cache_, *name_space_, prompts_[number]->prompt(), bytes);
+  const std::vector<uint16_t> kv = Bfloat16Numbers(kPatternNumbers, 3);
+  return PutAll(*cache_, *name_space_, prompts_[number]->prompt(),
+                {reinterpret_cast<const uint8_t*>(kv.data()), kv.size() * sizeof(uint16_t)});
 }
 
 absl::StatusOr<std::vector<node::BlockPin>> ServedNode::Pin(uint32_t number, size_t blocks) {
@@ -151,8 +155,19 @@ absl::Status ServedNode::Fetch(uint32_t number, size_t blocks, absl::Span<uint8_
   return absl::OkStatus();
 }
 
+std::unique_ptr<DecodeClient> ServedNode::Connect() {
+  ClientOptions options;
+  options.use_local = false;
+  options.target = SocketOf(folder_);
+  return std::make_unique<DecodeClient>(options, parts_.parts());
+}
+
 std::unique_ptr<DecodeStream> ServedNode::OpenStream(Transport transport, CallQueue* queue) {
-  return decode(transport).OpenStream(queue, name_space_->fingerprint(), parameters_);
+  return OpenStream(transport == Transport::kUnix ? unix_decode_.get() : tcp_decode_.get(), queue);
+}
+
+std::unique_ptr<DecodeStream> ServedNode::OpenStream(DecodeClient* client, CallQueue* queue) {
+  return client->OpenStream(queue, name_space_->fingerprint(), parameters_);
 }
 
 absl::Status ServedNode::CallEmpty() {
@@ -162,12 +177,8 @@ absl::Status ServedNode::CallEmpty() {
   return FromGrpcStatus(calls_->CloseSequences(&context, {}, &response));
 }
 
-std::vector<float> QueryRow(uint32_t seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> row(size_t{kServedQueryHeads} * kServedHeadDim);
-  for (float& value : row) value = normal(random);
-  return row;
+std::vector<uint16_t> QueryRow(uint32_t seed) {
+  return Bfloat16Numbers(size_t{kServedQueryHeads} * kServedHeadDim, seed);
 }
 
 v1::DecodeRequest StepOver(absl::Span<const SequenceId> sequences, uint64_t tokens, uint32_t seed) {
@@ -177,8 +188,8 @@ v1::DecodeRequest StepOver(absl::Span<const SequenceId> sequences, uint64_t toke
     item->set_sequence(std::string(sequences[i].view()));
     item->set_position(tokens - 1);
     item->set_rows(1);
-    const std::vector<float> row = QueryRow(seed + static_cast<uint32_t>(i));
-    item->set_queries(row.data(), row.size() * sizeof(float));
+    const std::vector<uint16_t> row = QueryRow(seed + static_cast<uint32_t>(i));
+    item->set_queries(row.data(), row.size() * sizeof(uint16_t));
   }
   return request;
 }

@@ -44,6 +44,9 @@ class ServedNode {
   absl::Status Fetch(uint32_t number, size_t blocks, absl::Span<uint8_t> bytes);
 
   std::unique_ptr<DecodeStream> OpenStream(Transport transport, CallQueue* queue);
+  // A client with connections of its own, as each worker has them, over the Unix socket.
+  std::unique_ptr<DecodeClient> Connect();
+  std::unique_ptr<DecodeStream> OpenStream(DecodeClient* client, CallQueue* queue);
   // A message that asks nothing and is answered by nothing, over the Unix socket.
   absl::Status CallEmpty();
 
@@ -51,10 +54,6 @@ class ServedNode {
 
  private:
   ServedNode() = default;
-  DecodeClient& decode(Transport transport) {
-    return transport == Transport::kUnix ? *unix_decode_ : *tcp_decode_;
-  }
-
   std::string folder_;
   std::unique_ptr<node::Node> node_;
   SystemClientParts parts_;
@@ -70,7 +69,7 @@ class ServedNode {
 
 // One row a sequence, at the end of so many tokens, of query number `seed` on.
 v1::DecodeRequest StepOver(absl::Span<const SequenceId> sequences, uint64_t tokens, uint32_t seed);
-// Finite numbers as float32, normally distributed.
-std::vector<float> QueryRow(uint32_t seed);
+// Finite numbers in bfloat16, as models have their queries, normally distributed.
+std::vector<uint16_t> QueryRow(uint32_t seed);
 
 }  // namespace cairn::bench
