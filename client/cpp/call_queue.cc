@@ -25,9 +25,12 @@ void CallQueue::Wait() {
 bool CallQueue::WaitWithin(absl::Duration wait) {
   void* tag = nullptr;
   bool ok = false;
+  // gRPC rounds up to milliseconds: what is not to wait gets a time that is long past.
   const gpr_timespec until =
-      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                   gpr_time_from_nanos(absl::ToInt64Nanoseconds(wait), GPR_TIMESPAN));
+      wait <= absl::ZeroDuration()
+          ? gpr_inf_past(GPR_CLOCK_MONOTONIC)
+          : gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                         gpr_time_from_nanos(absl::ToInt64Nanoseconds(wait), GPR_TIMESPAN));
   const auto got = queue_.AsyncNext(&tag, &ok, until);
   if (got == grpc::CompletionQueue::TIMEOUT) return false;
   CAIRN_CHECK(got == grpc::CompletionQueue::GOT_EVENT);

@@ -42,7 +42,7 @@ DecodeStream::DecodeStream(CallQueue* queue, grpc::GenericStub* stub, const Call
     *request.mutable_open()->add_parameters() = one;
   under_way_[0] = {.items = 0, .deadline = clock_->SteadyNow() + options_.step_timeout};
   Write(request);
-  call_.BeginRead();
+  BeginRead();
 }
 
 size_t DecodeStream::room() const {
@@ -58,7 +58,14 @@ uint64_t DecodeStream::Send(v1::DecodeRequest request) {
   under_way_[step] = {.items = static_cast<size_t>(request.items_size()),
                       .deadline = clock_->SteadyNow() + options_.step_timeout};
   Write(request);
+  BeginRead();
   return step;
+}
+
+void DecodeStream::BeginRead() {
+  if (reading_ || call_ended_) return;
+  reading_ = true;
+  call_.BeginRead();
 }
 
 void DecodeStream::Write(const v1::DecodeRequest& request) {
@@ -102,6 +109,7 @@ void DecodeStream::Poll() {
 }
 
 void DecodeStream::TakeMessage() {
+  reading_ = false;
   grpc::ByteBuffer message = call_.TakeMessage();
   bytes_received_ += message.Length();
   v1::DecodeResponse response;
@@ -112,7 +120,9 @@ void DecodeStream::TakeMessage() {
     return;
   }
   TakeResponse(std::move(response));
-  if (status_.ok()) call_.BeginRead();
+  // The next read begins behind the next step: what it lets the node send would otherwise be a
+  // packet of its own before it.
+  if (status_.ok() && !under_way_.empty()) BeginRead();
 }
 
 void DecodeStream::TakeResponse(v1::DecodeResponse response) {
@@ -179,6 +189,7 @@ void DecodeStream::Close(absl::Duration wait) {
     if (!said && !writing_ && unwritten_.empty()) {
       said = writing_ = true;
       call_.BeginWritesDone();
+      BeginRead();
     }
     Poll();
     const absl::Duration left = until - clock_->SteadyNow();

@@ -81,6 +81,7 @@ class DecodeStream {
   };
 
   void Write(const v1::DecodeRequest& request);
+  void BeginRead();
   void TakeMessage();
   void TakeResponse(v1::DecodeResponse response);
   void End(const absl::Status& status);
@@ -92,6 +93,7 @@ class DecodeStream {
   bool opened_ = false;
   bool call_ended_ = false;
   bool writing_ = false;
+  bool reading_ = false;  // While steps are under way.
   uint64_t next_step_ = 1;
   std::deque<grpc::ByteBuffer> unwritten_;
   absl::flat_hash_map<uint64_t, UnderWay> under_way_;  // The opening is step 0.

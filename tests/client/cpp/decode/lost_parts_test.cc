@@ -264,9 +264,10 @@ TEST_F(LostPartsTest, ANodeThatServesNoAttentionIsSaidWhereNoOtherDoes) {
   const Answer answer = Attend(step, 0);
   EXPECT_TRUE(absl::IsFailedPrecondition(answer.status)) << answer.status;
   EXPECT_THAT(answer.status.message(), HasSubstr("serves no attention"));
-  first->decode.FailStreams(1, absl::FailedPreconditionError("serves no attention"));
+  const auto second = Holder();
+  second->decode.FailStreams(1, absl::FailedPreconditionError("serves no attention"));
   MakeSession();
-  Open({Wish(0, kBlocks, {NodeOf(first), NodeOf(spare)}, 40)});
+  Open({Wish(0, kBlocks, {NodeOf(second), NodeOf(spare)}, 40)});
   Run(step, &whole_);
   EXPECT_EQ(session_->counters().parts_moved, 1);
 }
