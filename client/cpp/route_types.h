@@ -123,6 +123,12 @@ struct RouteOutcome {
   uint64_t computed_tokens = 0;
   // Of that computation; zero: not measured.
   absl::Duration compute = absl::ZeroDuration();
+  // At the end: tokens generated, and of them those that cache nodes attended for; how often the
+  // request was preempted, and how often a cache node had no room for it.
+  uint64_t output_tokens = 0;
+  uint64_t served_tokens = 0;
+  uint32_t preemptions = 0;
+  uint32_t refusals = 0;
   // Zero takes the client's timeout.
   absl::Duration timeout = absl::ZeroDuration();
 };

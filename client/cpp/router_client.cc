@@ -278,6 +278,10 @@ absl::StatusOr<bool> RouterClient::ReportOutcome(const RouteOutcome& outcome) {
   request.set_cached_tokens(outcome.cached_tokens);
   request.set_computed_tokens(outcome.computed_tokens);
   request.set_compute_seconds(absl::ToDoubleSeconds(outcome.compute));
+  request.set_output_tokens(outcome.output_tokens);
+  request.set_served_tokens(outcome.served_tokens);
+  request.set_preemptions(outcome.preemptions);
+  request.set_refusals(outcome.refusals);
   v1::ReportOutcomeResponse response;
   const absl::Status status = Call(&v1::Router::Stub::ReportOutcome, request, outcome.timeout,
                                    &response, outcome.booking.router_incarnation.view());

@@ -49,6 +49,18 @@ struct Booking {
 
 enum class OutcomePhase { kFirstToken, kEnd };
 
+// How a request's answer was made, as its worker says at the end.
+struct Decoded {
+  uint64_t output_tokens = 0;
+  // Of them, those that cache nodes attended for.
+  uint64_t served_tokens = 0;
+  // How often the request was preempted, and how often a cache node had no room for it.
+  uint64_t preemptions = 0;
+  uint64_t refusals = 0;
+
+  friend bool operator==(const Decoded&, const Decoded&) = default;
+};
+
 struct Outcome {
   BookingId booking;
   OutcomePhase phase = OutcomePhase::kEnd;

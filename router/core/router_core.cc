@@ -170,13 +170,15 @@ absl::StatusOr<bool> RouterCore::ReportOutcome(const OutcomeReport& report) {
   const std::optional<Outcome> taken = TakeReport(report);
   if (!taken.has_value()) return false;
   if (decisions_ != nullptr && decisions_->Wants(taken->booking)) {
-    decisions_->OnOutcome({.booking = taken->booking,
-                           .phase = taken->phase,
-                           .replica = taken->replica.value_or(0),
-                           .elsewhere = taken->elsewhere,
-                           .cached_tokens = taken->cached_tokens,
-                           .computed_tokens = taken->computed_tokens,
-                           .compute_seconds = taken->compute_seconds});
+    decisions_->OnOutcome(
+        {.booking = taken->booking,
+         .phase = taken->phase,
+         .replica = taken->replica.value_or(0),
+         .elsewhere = taken->elsewhere,
+         .cached_tokens = taken->cached_tokens,
+         .computed_tokens = taken->computed_tokens,
+         .compute_seconds = taken->compute_seconds,
+         .decoded = taken->phase == OutcomePhase::kEnd ? report.decoded : Decoded()});
   }
   return true;
 }
@@ -210,9 +212,17 @@ std::optional<Outcome> RouterCore::TakeReport(const OutcomeReport& report) {
       booked.has_value() && !report.worker_address.empty() && outcome.replica != booked;
   if (!ledger_.Report(outcome, now)) return std::nullopt;
   const bool ended = report.phase == OutcomePhase::kEnd;
+  if (ended) AddDecoded(report.decoded);
   const bool written = report.cached_tokens + report.computed_tokens > 0;
   if (moved || ended) speculative_.End(outcome.booking, written && !moved, now);
   return outcome;
+}
+
+void RouterCore::AddDecoded(const Decoded& decoded) {
+  decoded_.output_tokens += decoded.output_tokens;
+  decoded_.served_tokens += decoded.served_tokens;
+  decoded_.preemptions += decoded.preemptions;
+  decoded_.refusals += decoded.refusals;
 }
 
 std::vector<ReplicaStatus> RouterCore::ListReplicas() const {
@@ -263,6 +273,7 @@ RouterCore::Counters RouterCore::counters() const {
           .bookings = ledger_.counters(),
           .predicted_tokens = staleness.predicted_tokens(),
           .delivered_tokens = staleness.delivered_tokens(),
+          .decoded = decoded_,
           .stale_alarm = staleness.Alarm(),
           .index_slots = blocks_.slot_count(),
           .speculative_marks = speculative_.mark_count(),

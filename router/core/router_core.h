@@ -51,6 +51,7 @@ class RouterCore {
     BookingLedger::Counters bookings;
     uint64_t predicted_tokens = 0;
     uint64_t delivered_tokens = 0;
+    Decoded decoded;  // Sums of what ends reported.
     bool stale_alarm = false;
     uint64_t index_slots = 0;
     uint64_t speculative_marks = 0;
@@ -185,6 +186,7 @@ class RouterCore {
   std::shared_ptr<const ReplicaNames> Names() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // As the ledger took it; nothing where it did not.
   std::optional<Outcome> TakeReport(const OutcomeReport& report) ABSL_LOCKS_EXCLUDED(mutex_);
+  void AddDecoded(const Decoded& decoded) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Speculate(const RouteQuery& query, const Matches& matches, const BookingId& booking,
                  HolderIndex holder, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -218,6 +220,7 @@ class RouterCore {
   uint64_t routes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t deadlines_at_risk_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t reports_of_other_incarnations_ ABSL_GUARDED_BY(mutex_) = 0;
+  Decoded decoded_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace cairn::router

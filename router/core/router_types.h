@@ -124,6 +124,7 @@ struct OutcomeReport {
   uint64_t cached_tokens = 0;
   uint64_t computed_tokens = 0;
   double compute_seconds = 0;  // 0: not measured.
+  Decoded decoded = {};        // Counted at the end alone.
   // Whom the reporter may act for: another tenant's booking is as unknown as one that never was.
   // Nothing: for all.
   std::optional<std::vector<absl::string_view>> tenants = std::nullopt;

@@ -58,6 +58,7 @@ struct DecisionOutcome {
   uint64_t cached_tokens = 0;
   uint64_t computed_tokens = 0;
   double compute_seconds = 0;  // 0: not measured.
+  Decoded decoded = {};        // Nothing before the end.
 
   friend bool operator==(const DecisionOutcome&, const DecisionOutcome&) = default;
 };

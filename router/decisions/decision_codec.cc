@@ -137,7 +137,7 @@ absl::StatusOr<Decision> DecisionFromMessage(const v1::Decision& message) {
 
 void ToMessage(const DecisionOutcome& outcome, v1::DecisionOutcome* message) {
   const auto& [time, booking, phase, replica, elsewhere, cached_tokens, computed_tokens,
-               compute_seconds] = outcome;
+               compute_seconds, decoded] = outcome;
   message->set_time_unix_ms(absl::ToUnixMillis(time));
   message->set_booking(std::string(booking.view()));
   message->set_phase(phase == OutcomePhase::kEnd ? v1::OUTCOME_PHASE_END
@@ -147,6 +147,10 @@ void ToMessage(const DecisionOutcome& outcome, v1::DecisionOutcome* message) {
   message->set_cached_tokens(cached_tokens);
   message->set_computed_tokens(computed_tokens);
   message->set_compute_seconds(compute_seconds);
+  message->set_output_tokens(decoded.output_tokens);
+  message->set_served_tokens(decoded.served_tokens);
+  message->set_preemptions(decoded.preemptions);
+  message->set_refusals(decoded.refusals);
 }
 
 absl::StatusOr<DecisionOutcome> OutcomeFromMessage(const v1::DecisionOutcome& message) {
@@ -165,6 +169,10 @@ absl::StatusOr<DecisionOutcome> OutcomeFromMessage(const v1::DecisionOutcome& me
   outcome.cached_tokens = check.Count("cached_tokens", message.cached_tokens());
   outcome.computed_tokens = check.Count("computed_tokens", message.computed_tokens());
   outcome.compute_seconds = check.Amount("compute_seconds", message.compute_seconds());
+  outcome.decoded = {.output_tokens = check.Count("output_tokens", message.output_tokens()),
+                     .served_tokens = check.Count("served_tokens", message.served_tokens()),
+                     .preemptions = check.Count("preemptions", message.preemptions()),
+                     .refusals = check.Count("refusals", message.refusals())};
   if (!check.status().ok()) return check.status();
   return outcome;
 }

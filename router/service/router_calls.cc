@@ -161,6 +161,29 @@ absl::Status RouterCalls::LookupPrefix(const Caller& caller, const v1::LookupPre
   return absl::OkStatus();
 }
 
+namespace {
+
+absl::Status ReadDecoded(const v1::ReportOutcomeRequest& request, Decoded* decoded) {
+  for (const absl::Status& status : {CheckTokens("output_tokens", request.output_tokens()),
+                                     CheckTokens("served_tokens", request.served_tokens()),
+                                     CheckTokens("preemptions", request.preemptions()),
+                                     CheckTokens("refusals", request.refusals())}) {
+    if (!status.ok()) return status;
+  }
+  if (request.served_tokens() > request.output_tokens()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("served_tokens: ", request.served_tokens(), ", but output_tokens is ",
+                     request.output_tokens(), ", which they are a part of"));
+  }
+  *decoded = {.output_tokens = request.output_tokens(),
+              .served_tokens = request.served_tokens(),
+              .preemptions = request.preemptions(),
+              .refusals = request.refusals()};
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status RouterCalls::ReportOutcome(const Caller& caller,
                                         const v1::ReportOutcomeRequest& request,
                                         v1::ReportOutcomeResponse* response) const {
@@ -180,6 +203,7 @@ absl::Status RouterCalls::ReportOutcome(const Caller& caller,
         "worker_address: ", request.worker_address().size(), " bytes, at most ", kNameBytesMax));
   }
   OutcomeReport report;
+  if (absl::Status status = ReadDecoded(request, &report.decoded); !status.ok()) return status;
   // As for prompts: a gateway routes for each of its tenants.
   if (!caller.all_tenants) {
     report.tenants.emplace(caller.tenants.begin(), caller.tenants.end());

@@ -62,6 +62,14 @@ void RouterMetrics::AddCounters(Metrics* metrics, const RouterCore* core) {
       [](const Counters& c) { return c.predicted_tokens; });
   add("cairn_router_delivered_tokens_total", "Cached tokens that they reported.",
       [](const Counters& c) { return c.delivered_tokens; });
+  add("cairn_router_output_tokens_total", "Tokens that reported requests generated.",
+      [](const Counters& c) { return c.decoded.output_tokens; });
+  add("cairn_router_served_tokens_total", "Of them, those that cache nodes attended for.",
+      [](const Counters& c) { return c.decoded.served_tokens; });
+  add("cairn_router_preemptions_total", "Times that their workers preempted them.",
+      [](const Counters& c) { return c.decoded.preemptions; });
+  add("cairn_router_refusals_total", "Times that a cache node had no room for them.",
+      [](const Counters& c) { return c.decoded.refusals; });
   add("cairn_router_bookings_total", "Bookings made.",
       [](const Counters& c) { return c.bookings.booked; });
   add("cairn_router_bookings_ended_total", "Bookings that a report ended.",

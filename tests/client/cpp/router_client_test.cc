@@ -166,7 +166,11 @@ TEST_F(RouterClientTest, OutcomeSaysAllThatItWasGiven) {
                                        .worker_address = "worker-2",
                                        .cached_tokens = 16,
                                        .computed_tokens = 24,
-                                       .compute = absl::Milliseconds(1500)}));
+                                       .compute = absl::Milliseconds(1500),
+                                       .output_tokens = 8,
+                                       .served_tokens = 7,
+                                       .preemptions = 2,
+                                       .refusals = 3}));
   const v1::ReportOutcomeRequest report = router_.outcomes().front();
   EXPECT_EQ(report.booking(), answer.booking.id.view());
   EXPECT_EQ(report.router_incarnation(), std::string(16, 'I'));
@@ -175,6 +179,10 @@ TEST_F(RouterClientTest, OutcomeSaysAllThatItWasGiven) {
   EXPECT_EQ(report.cached_tokens(), 16u);
   EXPECT_EQ(report.computed_tokens(), 24u);
   EXPECT_DOUBLE_EQ(report.compute_seconds(), 1.5);
+  EXPECT_EQ(report.output_tokens(), 8u);
+  EXPECT_EQ(report.served_tokens(), 7u);
+  EXPECT_EQ(report.preemptions(), 2u);
+  EXPECT_EQ(report.refusals(), 3u);
 }
 
 TEST_F(RouterClientTest, ReplicasAreListed) {

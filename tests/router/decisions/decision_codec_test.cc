@@ -111,14 +111,16 @@ TEST(DecisionCodecTest, EveryEnumeratorComesBack) {
 }
 
 TEST(DecisionCodecTest, OutcomesAndNamesComeBack) {
-  const DecisionOutcome outcome = {.time = absl::FromUnixMillis(5),
-                                   .booking = NumberedBooking(1),
-                                   .phase = OutcomePhase::kFirstToken,
-                                   .replica = 3,
-                                   .elsewhere = true,
-                                   .cached_tokens = 4,
-                                   .computed_tokens = 5,
-                                   .compute_seconds = 0.5};
+  const DecisionOutcome outcome = {
+      .time = absl::FromUnixMillis(5),
+      .booking = NumberedBooking(1),
+      .phase = OutcomePhase::kFirstToken,
+      .replica = 3,
+      .elsewhere = true,
+      .cached_tokens = 4,
+      .computed_tokens = 5,
+      .compute_seconds = 0.5,
+      .decoded = {.output_tokens = 6, .served_tokens = 7, .preemptions = 8, .refusals = 9}};
   v1::DecisionOutcome message;
   ToMessage(outcome, &message);
   const absl::StatusOr<DecisionOutcome> read = OutcomeFromMessage(message);

@@ -225,25 +225,32 @@ TEST_F(BadInputTest, ReportOutcome) {
   good.set_router_incarnation(std::string(16, 'i'));
   good.set_phase(v1::OUTCOME_PHASE_END);
   using Request = v1::ReportOutcomeRequest;
-  Check(&v1::Router::Stub::ReportOutcome, good,
-        std::vector<BadCase<Request>>{
-            {"no booking", [](Request* r) { r->clear_booking(); }, "booking"},
-            {"no incarnation", [](Request* r) { r->clear_router_incarnation(); },
-             "router_incarnation"},
-            {"no phase", [](Request* r) { r->clear_phase(); }, "phase"},
-            {"a phase to come", [](Request* r) { r->set_phase(static_cast<v1::OutcomePhase>(7)); },
-             "phase: 7"},
-            {"long worker", [](Request* r) { r->set_worker_address(std::string(300, 'w')); },
-             "worker_address"},
-            {"too many cached", [](Request* r) { r->set_cached_tokens(uint64_t{1} << 40); },
-             "cached_tokens"},
-            {"too many computed", [](Request* r) { r->set_computed_tokens(uint64_t{1} << 63); },
-             "computed_tokens"},
-            {"negative time", [](Request* r) { r->set_compute_seconds(-1); }, "compute_seconds"},
-            {"no number", [](Request* r) { r->set_compute_seconds(std::nan("")); },
-             "compute_seconds"},
-            {"endless", [](Request* r) { r->set_compute_seconds(HUGE_VAL); }, "compute_seconds"},
-        });
+  Check(
+      &v1::Router::Stub::ReportOutcome, good,
+      std::vector<BadCase<Request>>{
+          {"no booking", [](Request* r) { r->clear_booking(); }, "booking"},
+          {"no incarnation", [](Request* r) { r->clear_router_incarnation(); },
+           "router_incarnation"},
+          {"no phase", [](Request* r) { r->clear_phase(); }, "phase"},
+          {"a phase to come", [](Request* r) { r->set_phase(static_cast<v1::OutcomePhase>(7)); },
+           "phase: 7"},
+          {"long worker", [](Request* r) { r->set_worker_address(std::string(300, 'w')); },
+           "worker_address"},
+          {"too many cached", [](Request* r) { r->set_cached_tokens(uint64_t{1} << 40); },
+           "cached_tokens"},
+          {"too many computed", [](Request* r) { r->set_computed_tokens(uint64_t{1} << 63); },
+           "computed_tokens"},
+          {"too many generated", [](Request* r) { r->set_output_tokens(uint64_t{1} << 40); },
+           "output_tokens"},
+          {"more served than generated", [](Request* r) { r->set_served_tokens(1); },
+           "served_tokens: 1"},
+          {"too many preemptions", [](Request* r) { r->set_preemptions(1u << 31); }, "preemptions"},
+          {"too many refusals", [](Request* r) { r->set_refusals(1u << 31); }, "refusals"},
+          {"negative time", [](Request* r) { r->set_compute_seconds(-1); }, "compute_seconds"},
+          {"no number", [](Request* r) { r->set_compute_seconds(std::nan("")); },
+           "compute_seconds"},
+          {"endless", [](Request* r) { r->set_compute_seconds(HUGE_VAL); }, "compute_seconds"},
+      });
 }
 
 }  // namespace

@@ -106,6 +106,28 @@ TEST_F(OutcomeTest, PredictedAndDeliveredTokensAreCounted) {
   EXPECT_THAT(metrics, HasSubstr("cairn_router_rpcs_total{code=\"OK\",method=\"Route\"} 1\n"));
 }
 
+TEST_F(OutcomeTest, HowAnAnswerWasMadeIsCountedOnceAtItsEnd) {
+  const v1::RouteResponse route = Route(RequestOf(kKeys, 'x'));
+  RouteOutcome outcome = {
+      .booking = {.id = *RouteBookingId::FromBytes(route.booking()),
+                  .router_incarnation = *Incarnation::FromBytes(route.router_incarnation())},
+      .phase = v1::OUTCOME_PHASE_FIRST_TOKEN,
+      .output_tokens = 200,
+      .served_tokens = 150,
+      .preemptions = 2,
+      .refusals = 3};
+  EXPECT_TRUE(client_->ReportOutcome(outcome).value_or(false));
+  EXPECT_THAT(router_->metrics().Text(), HasSubstr("cairn_router_output_tokens_total 0\n"));
+  outcome.phase = v1::OUTCOME_PHASE_END;
+  EXPECT_TRUE(client_->ReportOutcome(outcome).value_or(false));
+  EXPECT_FALSE(client_->ReportOutcome(outcome).value_or(true)) << "over";
+  const std::string metrics = router_->metrics().Text();
+  EXPECT_THAT(metrics, HasSubstr("cairn_router_output_tokens_total 200\n"));
+  EXPECT_THAT(metrics, HasSubstr("cairn_router_served_tokens_total 150\n"));
+  EXPECT_THAT(metrics, HasSubstr("cairn_router_preemptions_total 2\n"));
+  EXPECT_THAT(metrics, HasSubstr("cairn_router_refusals_total 3\n"));
+}
+
 TEST_F(OutcomeTest, BookingOfAnEarlierRouterIsOnlyCounted) {
   const v1::RouteResponse route = Route(RequestOf(kKeys, 'x'));
   StartRouter({node_.target()});
