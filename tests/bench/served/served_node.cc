@@ -90,11 +90,12 @@ absl::StatusOr<std::unique_ptr<ServedNode>> ServedNode::Start(uint64_t pool_mib,
   absl::StatusOr<NamespaceHandle> name_space = RegisterLayout(*served->cache_, OneLayer());
   if (!name_space.ok()) return name_space.status();
   served->name_space_ = std::make_unique<NamespaceHandle>(*std::move(name_space));
-  v1::AttentionParameters parameters;
-  parameters.set_query_heads(kServedQueryHeads);
-  parameters.set_row_dtype(kRowsBfloat16);
-  parameters.set_softmax_scale(0.088f);  // 1 / sqrt(128)
-  served->parameters_ = {parameters};
+  for (const uint32_t query_heads : {kServedQueryHeads, kServedFewHeads}) {
+    v1::AttentionParameters& parameters = served->parameters_.emplace_back();
+    parameters.set_query_heads(query_heads);
+    parameters.set_row_dtype(kRowsBfloat16);
+    parameters.set_softmax_scale(0.088f);  // 1 / sqrt(128)
+  }
   return served;
 }
 
@@ -177,18 +178,20 @@ absl::Status ServedNode::CallEmpty() {
   return FromGrpcStatus(calls_->CloseSequences(&context, {}, &response));
 }
 
-std::vector<uint16_t> QueryRow(uint32_t seed) {
-  return Bfloat16Numbers(size_t{kServedQueryHeads} * kServedHeadDim, seed);
+std::vector<uint16_t> QueryRow(uint32_t seed, uint32_t query_heads) {
+  return Bfloat16Numbers(size_t{query_heads} * kServedHeadDim, seed);
 }
 
-v1::DecodeRequest StepOver(absl::Span<const SequenceId> sequences, uint64_t tokens, uint32_t seed) {
+v1::DecodeRequest StepOver(absl::Span<const SequenceId> sequences, uint64_t tokens, uint32_t seed,
+                           uint32_t query_heads) {
   v1::DecodeRequest request;
+  request.set_parameters(query_heads == kServedQueryHeads ? 0 : 1);
   for (size_t i = 0; i < sequences.size(); ++i) {
     v1::AttendItem* const item = request.add_items();
     item->set_sequence(std::string(sequences[i].view()));
     item->set_position(tokens - 1);
     item->set_rows(1);
-    const std::vector<uint16_t> row = QueryRow(seed + static_cast<uint32_t>(i));
+    const std::vector<uint16_t> row = QueryRow(seed + static_cast<uint32_t>(i), query_heads);
     item->set_queries(row.data(), row.size() * sizeof(uint16_t));
   }
   return request;

@@ -1,7 +1,8 @@
 // ServedNode: a node in this process that serves attention over prompts of one layer, and how
 // queries reach it.
 //
-// KV is of 8 heads of 128 in bfloat16, blocks of 16 tokens: 4 KiB a token. Queries are of 32 heads.
+// KV is of 8 heads of 128 in bfloat16, blocks of 16 tokens: 4 KiB a token. Queries are of 32 heads,
+// or of 8.
 // Not thread-safe. Borrowed by what it opens.
 #pragma once
 
@@ -22,7 +23,8 @@ namespace cairn::bench {
 
 inline constexpr uint32_t kServedBlockTokens = 16;
 inline constexpr uint32_t kServedKvHeads = 8;
-inline constexpr uint32_t kServedQueryHeads = 32;
+inline constexpr uint32_t kServedQueryHeads = 32;  // Four a KV head,
+inline constexpr uint32_t kServedFewHeads = 8;     // or one.
 inline constexpr uint32_t kServedHeadDim = 128;
 
 class ServedNode {
@@ -67,9 +69,11 @@ class ServedNode {
   std::vector<std::unique_ptr<BenchPrompt>> prompts_;  // By number; null: none.
 };
 
-// One row a sequence, at the end of so many tokens, of query number `seed` on.
-v1::DecodeRequest StepOver(absl::Span<const SequenceId> sequences, uint64_t tokens, uint32_t seed);
+// One row a sequence, at the end of so many tokens, of query number `seed` on. `query_heads` is one
+// of the two above.
+v1::DecodeRequest StepOver(absl::Span<const SequenceId> sequences, uint64_t tokens, uint32_t seed,
+                           uint32_t query_heads = kServedQueryHeads);
 // Finite numbers in bfloat16, as models have their queries, normally distributed.
-std::vector<uint16_t> QueryRow(uint32_t seed);
+std::vector<uint16_t> QueryRow(uint32_t seed, uint32_t query_heads = kServedQueryHeads);
 
 }  // namespace cairn::bench
