@@ -50,7 +50,7 @@ bool SeesAny(const v1::AttentionParameters& parameters, const TokenRange& tokens
   if (tokens.begin >= end) return false;
   const uint64_t window = parameters.window_tokens();
   if (window == 0 || tokens.begin < parameters.sink_tokens()) return true;
-  return end + window > position + 1;
+  return window > position + 1 - end;
 }
 
 absl::Status ItemStatus(const v1::AttendResult& result) {

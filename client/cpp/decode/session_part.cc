@@ -71,10 +71,12 @@ absl::Status SessionPart::OpenAt(const DecodeNode& node) {
   return wish_.form == PartForm::kLease ? TakeLease(node) : OpenSequence(node);
 }
 
+// Of what was wished for: a holder before may have pinned more.
 absl::Status SessionPart::CheckCovers(uint64_t end) const {
-  if (end >= pinned_.end) return absl::OkStatus();
-  return absl::NotFoundError(
-      absl::StrCat("holds tokens up to ", end, " of those up to ", pinned_.end));
+  const uint64_t wished =
+      (uint64_t{wish_.first_block} + wish_.blocks) * name_space_->block_tokens();
+  if (end >= wished) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("holds tokens up to ", end, " of those up to ", wished));
 }
 
 absl::Status SessionPart::OpenSequence(const DecodeNode& node) {

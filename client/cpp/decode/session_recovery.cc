@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cpp/decode/decode_session.h"
 #include "common/base/check.h"
+#include "common/rpc/field_status.h"
 #include "common/rpc/retry_status.h"
 
 namespace cairn {
@@ -49,13 +50,6 @@ bool IsBusy(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
 }
 
-absl::Status OfSequence(uint64_t sequence, const absl::Status& status) {
-  absl::Status with(status.code(), absl::StrCat("sequence ", sequence, ": ", status.message()));
-  status.ForEachPayload(
-      [&](absl::string_view url, const absl::Cord& payload) { with.SetPayload(url, payload); });
-  return with;
-}
-
 }  // namespace
 
 absl::Status DecodeSession::Receive(uint64_t number, absl::Span<const OwnRows> own) {
@@ -84,7 +78,8 @@ absl::Status DecodeSession::Recover(absl::Span<const SessionStep::Failure> failu
   recovery->wait = absl::ZeroDuration();
   for (const SessionStep::Failure& failure : failures) {
     absl::Status status = RecoverOne(failure, step, recovery);
-    if (!status.ok()) return OfSequence(step->RowsOf(failure.item).sequence, status);
+    if (status.ok()) continue;
+    return InField(absl::StrCat("sequence ", step->RowsOf(failure.item).sequence), status);
   }
   if (recovery->wait == absl::ZeroDuration() || parts_.wait->WaitFor(recovery->wait)) {
     return absl::OkStatus();
