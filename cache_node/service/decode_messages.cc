@@ -1,5 +1,6 @@
 #include "cache_node/service/decode_messages.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -61,6 +62,13 @@ absl::StatusOr<AttendShape> ShapeFromProto(const PayloadMap& map,
                                .window_tokens = parameters.window_tokens(),
                                .sink_tokens = parameters.sink_tokens(),
                                .latent_value_dim = parameters.latent_value_dim()});
+}
+
+absl::Status CheckItemCount(const AttendItems& items) {
+  if (items.size() <= kItemsAnsweredMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("items: ", items.size(),
+                                                 ", a request has at most ", kDecodeItemsMax,
+                                                 ": ask for the rest in another one"));
 }
 
 void ItemsFromProto(const AttendItems& items, bool sequences, DecodeStep* step,

@@ -63,6 +63,7 @@ bool ExplainOperation::Step(const StoreState& state, absl::Time now) {
 bool ExplainOperation::Advance(const StoreState& state, absl::Time now) {
   if (answer_.present == query_.keys.size()) return false;
   answer_.state = BlockState::kNeverSeen;
+  answer_.removed_ago.reset();
   const bool held = IsHeld(state, own_, now) || IsHeld(state, public_, now);
   if (held) ++answer_.present;
   return held;

@@ -20,6 +20,20 @@ constexpr uint64_t kBytesPerSegment = 8;
 
 constexpr uint64_t CeilDiv(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
+absl::Status BooksFull(const BookBudget& book) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the books of sequences are full: ", book.bytes(), " of ", book.bytes_max(), " bytes"));
+}
+
+// Whether rows can be appended to all groups that a block must have.
+absl::Status CheckTakesRows(const PayloadMap& map) {
+  for (uint32_t group = 0; group < map.layout().groups.size(); ++group) {
+    if (map.layout().groups[group].required == 0) continue;
+    if (const auto shape = KvShapeOf(map, group); !shape.ok()) return shape.status();
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 SequenceTable::SequenceTable(const Options& options, const BlockStore* store,
@@ -75,13 +89,7 @@ absl::Status SequenceTable::CheckOpening(const Opening& opening) const {
     return absl::InvalidArgumentError(absl::StrCat(
         "idle_ms ", absl::ToInt64Milliseconds(opening.idle), ": at most ", kSequenceIdleMsMax));
   }
-  if (opening.reserve_tokens == 0) return absl::OkStatus();
-  for (uint32_t group = 0; group < opening.map->layout().groups.size(); ++group) {
-    if (opening.map->layout().groups[group].required == 0) continue;
-    const auto shape = KvShapeOf(*opening.map, group);
-    if (!shape.ok()) return shape.status();
-  }
-  return absl::OkStatus();
+  return opening.reserve_tokens > 0 ? CheckTakesRows(*opening.map) : absl::OkStatus();
 }
 
 absl::StatusOr<SequenceTable::Opened> SequenceTable::Open(Opening opening) {
@@ -103,8 +111,7 @@ absl::StatusOr<SequenceTable::Opened> SequenceTable::Open(Opening opening) {
     own = book_.Take(BookBytes(map, opening.pins.size() + pages, opening.reserve_tokens));
   }
   if (!own.has_value()) {
-    return Refused(absl::ResourceExhaustedError(absl::StrCat(
-        "the books of sequences are full: ", book_.bytes(), " of ", book_.bytes_max(), " bytes")));
+    return Refused(BooksFull(book_));
   }
   auto reservation = pages_.Reserve(opening.tenant, map.block_bytes(), pages);
   if (!reservation.ok() && DropClosing()) {
@@ -233,10 +240,7 @@ absl::StatusOr<SequenceTable::Forked> SequenceTable::Fork(absl::string_view tena
   Sequence* const sequence = (*record)->sequence.get();
   const PayloadMap& map = sequence->map();
   if (reserve_tokens > 0) {
-    for (uint32_t group = 0; group < map.layout().groups.size(); ++group) {
-      if (map.layout().groups[group].required == 0) continue;
-      if (const auto shape = KvShapeOf(map, group); !shape.ok()) return shape.status();
-    }
+    if (absl::Status status = CheckTakesRows(map); !status.ok()) return status;
   }
   if (records_.size() + count > options_.sequences_max) {
     return Refused(absl::ResourceExhaustedError(
@@ -251,9 +255,7 @@ absl::StatusOr<SequenceTable::Forked> SequenceTable::Fork(absl::string_view tena
   for (uint32_t i = 0; i < count; ++i) {
     std::optional<BookCharge> charge = book_.Take(BookBytes(map, blocks, tokens));
     if (!charge.has_value()) {
-      return Refused(absl::ResourceExhaustedError(
-          absl::StrCat("the books of sequences are full: ", book_.bytes(), " of ",
-                       book_.bytes_max(), " bytes")));
+      return Refused(BooksFull(book_));
     }
     charges.push_back(*std::move(charge));
   }
