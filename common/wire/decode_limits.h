@@ -1,5 +1,6 @@
 // Bounds of served decode that both sides of the wire contract know. What exceeds one is
-// INVALID_ARGUMENT, with the bound in the message.
+// INVALID_ARGUMENT, with the bound in the message, but for requests under way: a node reads no more
+// ahead, and the rest waits in the transport.
 #pragma once
 
 #include <cstdint>
