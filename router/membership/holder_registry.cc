@@ -8,6 +8,7 @@
 #include "common/identity/rendezvous.h"
 
 namespace cairn::router {
+
 absl::StatusOr<HolderRegistry> HolderRegistry::Make(std::vector<std::string> addresses) {
   if (addresses.size() > kHoldersMax) {
     return absl::InvalidArgumentError(

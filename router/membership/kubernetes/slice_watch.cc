@@ -31,6 +31,11 @@ std::string Readable(absl::string_view text) {
   return readable;
 }
 
+// The same of a status, which says names that the server chose.
+absl::Status Readable(const absl::Status& status) {
+  return absl::Status(status.code(), Readable(status.message()));
+}
+
 std::string Escaped(absl::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -135,13 +140,18 @@ absl::Status SliceWatch::TakePage() {
   if (items != nullptr && items->is_array()) {
     for (const json& item : *items) {
       absl::StatusOr<EndpointSlice> slice = ParseEndpointSlice(item, options_.port_name);
-      if (!slice.ok()) return slice.status();
+      if (!slice.ok()) return Readable(slice.status());
       if (absl::Status put = listed_.Put(*std::move(slice)); !put.ok()) return put;
     }
   }
   continue_ = MetadataOf(page, "continue");
-  if (!continue_.empty()) return absl::OkStatus();
+  if (!continue_.empty()) {
+    if (++pages_ < kPagesMax) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the API server's list has no end: more than ", kPagesMax, " pages"));
+  }
   slices_ = std::exchange(listed_, SliceSet());
+  pages_ = 0;
   version_ = version;
   known_ = true;
   listing_ = false;
@@ -169,7 +179,7 @@ absl::Status SliceWatch::TakeObject(absl::string_view type, const json& object) 
     slices_.Erase(MetadataOf(object, "name"));
   } else if (type == "ADDED" || type == "MODIFIED") {
     absl::StatusOr<EndpointSlice> slice = ParseEndpointSlice(object, options_.port_name);
-    if (!slice.ok()) return slice.status();
+    if (!slice.ok()) return Readable(slice.status());
     if (absl::Status put = slices_.Put(*std::move(slice)); !put.ok()) return put;
   } else if (type != "BOOKMARK") {
     return absl::InvalidArgumentError(
@@ -185,6 +195,7 @@ absl::Status SliceWatch::TakeObject(absl::string_view type, const json& object) 
 void SliceWatch::ListAnew() {
   listing_ = true;
   listed_ = SliceSet();
+  pages_ = 0;
   continue_.clear();
   failed_watches_ = 0;
 }

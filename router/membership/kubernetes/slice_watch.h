@@ -27,6 +27,8 @@ class SliceWatch {
   static constexpr int kPageSlices = 20;
   static constexpr size_t kPageBytesMax = size_t{24} << 20;
   static constexpr size_t kEventBytesMax = size_t{2} << 20;
+  // Pages of one list, though each may have few slices or none.
+  static constexpr int kPagesMax = SliceSet::kSlicesMax;
   // Watches without an event that fail in a row before it lists anew.
   static constexpr int kFailedWatchesMax = 5;
 
@@ -69,6 +71,7 @@ class SliceWatch {
   const Options options_;
   bool listing_ = true;
   SliceSet listed_;       // The pages so far.
+  int pages_ = 0;         // So many.
   std::string continue_;  // Of the next page; empty for the first.
   std::string version_;   // To watch from.
   SliceSet slices_;       // As known.

@@ -106,6 +106,23 @@ TEST_F(SliceWatchTest, APageThatBrokeOffIsAskedForAgain) {
   EXPECT_THAT(Taken(), SizeIs(2));
 }
 
+TEST_F(SliceWatchTest, AListWithoutEndIsGivenUpAndBegunAnew) {
+  const std::string page = Page({}, "10", "more").dump();
+  for (int i = 1; i < SliceWatch::kPagesMax; ++i) ASSERT_TRUE(Answer(200, page).ok()) << i;
+  EXPECT_TRUE(absl::IsResourceExhausted(Answer(200, page)));
+  EXPECT_THAT(watch_->Next().path, Not(HasSubstr("continue")));
+  Start();
+}
+
+TEST_F(SliceWatchTest, NamesThatTheServerChoseGoIntoMessagesAsTextOfABoundedLength) {
+  json wrong = SliceJson("a\nb\x1b" + std::string(1000, 'x'), {});
+  wrong.erase("addressType");
+  const absl::Status status = Answer(200, Page({wrong}, "1").dump());
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("a?b?x"), Not(HasSubstr("\n"))));
+  EXPECT_LT(status.message().size(), 400u);
+}
+
 TEST_F(SliceWatchTest, EventsInBytesOfAnySizeChangeTheList) {
   Start();
   const std::string events =
