@@ -22,6 +22,15 @@ bool IsRemoved(v1::BlockState state) {
          state == v1::BLOCK_STATE_QUARANTINED || state == v1::BLOCK_STATE_LOAD_FAILED;
 }
 
+// What a node says goes to a terminal.
+std::string Printable(absl::string_view said) {
+  std::string printable(said);
+  for (char& c : printable) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = '?';
+  }
+  return printable;
+}
+
 std::string StateText(v1::BlockState state) {
   std::string name = v1::BlockState_Name(state);
   name = absl::AsciiStrToLower(absl::StripPrefix(name, "BLOCK_STATE_"));
@@ -42,19 +51,20 @@ MissVerdict NobodyAnswered(absl::Span<const NodeExplanation> nodes) {
                       ? "No node was asked: none is known."
                       : absl::StrCat("None of ", nodes.size(),
                                      " nodes answered; the first: ", nodes.front().address, ": ",
-                                     std::string(nodes.front().status.message()))};
+                                     Printable(nodes.front().status.message()))};
 }
 
 MissVerdict NamespaceVerdict(const Nodes& answered) {
   for (const NodeExplanation* node : answered) {
     if (node->answer.namespaces().empty()) continue;
     const v1::NamespaceDifference& near = node->answer.namespaces(0);
-    return {.reason = MissReason::kNamespaceDiffers,
-            .node = node->address,
-            .text = absl::StrCat("No node knows this namespace. The nearest that is known, \"",
-                                 near.name(), "\", differs: ", near.difference(),
-                                 " (there: the node; here: the request). Blocks are shared only "
-                                 "where every field is equal.")};
+    return {
+        .reason = MissReason::kNamespaceDiffers,
+        .node = node->address,
+        .text = absl::StrCat("No node knows this namespace. The nearest that is known, \"",
+                             Printable(near.name()), "\", differs: ", Printable(near.difference()),
+                             " (there: the node; here: the request). Blocks are shared only "
+                             "where every field is equal.")};
   }
   return {.reason = MissReason::kNamespaceUnknown,
           .text =
@@ -89,15 +99,15 @@ MissVerdict RemovedVerdict(const NodeExplanation& node) {
   }
   return {.reason = MissReason::kRemoved,
           .node = node.address,
-          .text = absl::StrCat("The first missing block was held by ", answer.node_id(), " and is ",
-                               StateText(answer.state()), when, advice)};
+          .text = absl::StrCat("The first missing block was held by ", Printable(answer.node_id()),
+                               " and is ", StateText(answer.state()), when, advice)};
 }
 
 MissVerdict ScopeVerdict(const NodeExplanation& node) {
   const v1::OtherScope& other = node.answer.other_scope();
   std::vector<std::string> what;
   if (other.adapter_differs()) {
-    what.push_back(absl::StrCat("adapter \"", other.adapter(), "\""));
+    what.push_back(absl::StrCat("adapter \"", Printable(other.adapter()), "\""));
   }
   if (other.salt_differs()) what.push_back("another salt");
   return {.reason = MissReason::kScopeDiffers,
@@ -114,7 +124,7 @@ MissVerdict DivergenceVerdict(const NodeExplanation& node) {
                          .differing_tokens = difference.differing_tokens()};
   const std::string tokens = absl::StrCat(
       "token ", difference.position(), " is ", difference.asked_token(), " in the prompt and ",
-      difference.held_token(), " in the nearest one held (", node.answer.node_id(), ")");
+      difference.held_token(), " in the nearest one held (", Printable(node.answer.node_id()), ")");
   if (difference.differing_tokens() == 0) {
     verdict.text = absl::StrCat("The prompt is another one from there on: ", tokens, ".");
     return verdict;
@@ -222,7 +232,7 @@ MissVerdict VerdictOf(uint64_t prompt_tokens, uint32_t block_tokens,
   if (first.blocks_present() >= first.blocks_total()) {
     verdict = {.reason = MissReason::kHeld,
                .node = best.front()->address,
-               .text = absl::StrCat(first.node_id(), " holds all ", first.blocks_total(),
+               .text = absl::StrCat(Printable(first.node_id()), " holds all ", first.blocks_total(),
                                     " full blocks.")};
   } else {
     verdict = Weigh(best, cached);

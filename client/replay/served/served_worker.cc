@@ -136,12 +136,13 @@ absl::Status ServedWorker::Recompute(std::vector<LostTokens> lost) {
 
 absl::StatusOr<std::vector<float>> ServedWorker::Step(absl::Span<const StepTokens> batch) {
   for (const StepTokens& one : batch) {
+    const size_t end = tokens(one.sequence).size();
+    if (one.position == end) continue;
+    return absl::InvalidArgumentError(absl::StrCat("sequence ", one.sequence, ": tokens at ",
+                                                   one.position, ", but it ends at ", end));
+  }
+  for (const StepTokens& one : batch) {
     std::vector<uint32_t>& tokens = *tokens_.at(one.sequence);
-    if (one.position != tokens.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("sequence ", one.sequence, ": tokens at ",
-                                                     one.position, ", but it ends at ",
-                                                     tokens.size()));
-    }
     tokens.insert(tokens.end(), one.tokens.begin(), one.tokens.end());
   }
   absl::StatusOr<std::vector<float>> logits = Run(batch);

@@ -43,6 +43,16 @@ TEST(MissVerdictTest, NothingIsMissing) {
   EXPECT_EQ(verdict.cached_tokens, 4u * kBlockTokens);
 }
 
+TEST(MissVerdictTest, NamesThatNodesSayCannotSteerATerminal) {
+  NodeExplanation held = Node("a", 4, v1::BLOCK_STATE_UNSPECIFIED);
+  held.answer.set_node_id("n\x1b[2J\n1");
+  EXPECT_THAT(Verdict({held}).text, HasSubstr("n?[2J?1 holds all"));
+  NodeExplanation differs;
+  differs.answer.add_namespaces()->set_name("m\r\x1b");
+  differs.answer.mutable_namespaces(0)->set_difference("revision \x07");
+  EXPECT_THAT(Verdict({differs}).text, AllOf(HasSubstr("\"m??\""), HasSubstr("revision ?")));
+}
+
 TEST(MissVerdictTest, AShortPromptIsShortWhoeverIsAsked) {
   const MissVerdict verdict = Verdict({}, kBlockTokens - 1);
   EXPECT_EQ(verdict.reason, MissReason::kTooShort);

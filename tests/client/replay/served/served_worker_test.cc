@@ -287,6 +287,11 @@ TEST_F(ServedWorkerTest, WhatCannotBeMadeGoodIsSaid) {
   const uint32_t token = 3;
   const StepTokens step{kSequence, 99, {&token, 1}};
   EXPECT_TRUE(absl::IsInvalidArgument(worker_->Step({&step, 1}).status()));
+  // Nothing of a batch is taken where one of it is wrong.
+  worker_->Begin(kSequence + 1, {1, 2});
+  const StepTokens both[] = {{kSequence, 72, {&token, 1}}, {kSequence + 1, 99, {&token, 1}}};
+  EXPECT_TRUE(absl::IsInvalidArgument(worker_->Step(both).status()));
+  EXPECT_EQ(worker_->tokens(kSequence).size(), 72);
 }
 
 TEST_F(ServedWorkerTest, ParametersThatAreNotTheModelsAreRefused) {
