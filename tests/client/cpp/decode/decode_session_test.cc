@@ -63,6 +63,13 @@ TEST_F(DecodeSessionTest, TheTailMayLieWhereNoBlockDoes) {
                           HasSubstr("tokens 24 to the end: at")));
 }
 
+TEST_F(DecodeSessionTest, ATailBeginsBehindWhateverItsNodeHolds) {
+  const auto first = Holder(0, 3);
+  const auto second = Holder(3, 5);
+  Open({Wish(0, 3, {NodeOf(first)}), Wish(3, 3, {NodeOf(second)}, 20)});
+  EXPECT_EQ(session_->CoveredTokens(kSequence), 20);
+}
+
 TEST_F(DecodeSessionTest, PartsAreAskedBeforeAnyHasAnswered) {
   const auto first = Holder(0, 3);
   const auto second = Holder(3, kBlocks);
@@ -338,6 +345,7 @@ TEST_F(DecodeSessionTest, QueriesWithinThePrefixDoNotAskWhatLiesBehindThem) {
   step = MakeStep(10, 5);  // Across the cut.
   ExpectSame(Attend(step, 0, false), Reference(&whole, step, 0));
   EXPECT_EQ(second->decode.steps(), 1);
+  EXPECT_EQ(session_->counters().rows, 2 + 5 + 3);  // Of the second part, from its first token on.
 }
 
 TEST_F(DecodeSessionTest, ItCountsWhatItDid) {

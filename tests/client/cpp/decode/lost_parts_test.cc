@@ -330,6 +330,23 @@ TEST_F(LostPartsTest, ForksLoseTogetherWhatTheyShare) {
   EXPECT_THAT(of_fork.status.message(), HasSubstr("sequence 6: tokens 0 to 12 are lost"));
 }
 
+TEST_F(LostPartsTest, WhatForksShareIsOpenedAgainOnceForAllOfABatch) {
+  const auto first = Holder(0, 3);
+  const auto second = Holder(3, kBlocks);
+  OpenHalves({NodeOf(first)}, {NodeOf(second)});
+  ASSERT_TRUE(session_->Fork(kSequence, {6, 7}, 10).ok());
+  first->decode.ForgetSequences();
+  const Step step = MakeStep(kPromptTokens, 1);
+  std::vector<Answer> answers(3);
+  std::vector<SessionRows> rows;
+  for (uint64_t i = 0; i < 3; ++i) rows.push_back(RowsOf(step, 0, true, &answers[i], 5 + i));
+  const absl::Status status = session_->Attend(0, 0, rows);
+  ASSERT_TRUE(status.ok()) << status;
+  const Answer want = Reference(&whole_, step, 0);
+  for (const Answer& answer : answers) ExpectSame(answer, want);
+  EXPECT_EQ(first->decode.opens(), 2);
+}
+
 TEST_F(LostPartsTest, ALeaseThatIsOverIsTakenAgainOrElsewhere) {
   const auto first = Holder();
   const auto spare = Holder();

@@ -89,6 +89,20 @@ TEST_F(PrefixOpeningTest, AFetchThatFailsIsServedUnlessItWasAskedFor) {
   EXPECT_TRUE(absl::IsUnavailable(OpenIt(1000, WayChoice::kFetch).status()));
 }
 
+TEST_F(PrefixOpeningTest, ABlockThatAHolderLacksIsFetchedFromTheNextOrSaid) {
+  second_ = Holder(3, 5);
+  const absl::Status lacking = OpenIt(1, WayChoice::kFetch).status();
+  EXPECT_TRUE(absl::IsNotFound(lacking)) << lacking;
+  EXPECT_THAT(lacking.message(), HasSubstr("lacks block 5"));
+  MakeSession();
+  const ContiguousBlocks place(&handle_.payload_map(), absl::MakeSpan(bytes_));
+  const std::vector<PartWish> parts = {
+      Wish(0, kBlocks, {NodeOf(second_), NodeOf(first_), NodeOf(Holder())})};
+  const auto opening = OpenPrefix(session_.get(), kSequence, MakePrompt(), parts, wish_, place);
+  ASSERT_TRUE(opening.ok()) << opening.status();
+  ExpectFetched();
+}
+
 TEST_F(PrefixOpeningTest, ARankFetchesItsSlicesOnly) {
   parameters_.set_first_slice(1);
   parameters_.set_slices(1);
