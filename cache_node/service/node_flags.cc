@@ -81,8 +81,8 @@ ABSL_FLAG(cairn::ByteSize, decode_memory, cairn::ByteSize(),
 ABSL_FLAG(int, decode_threads, 0, "Threads that compute attention; 0: one for each processor.");
 ABSL_FLAG(
     int, decode_streams_max, 0,
-    "Decode streams that may be open. 0: 64 with --decode-memory; without it this node serves "
-    "no attention.");
+    "Decode streams that may be open. 0: 64 with --decode-memory; without that this node serves no "
+    "attention. Given alone, attention is served over leased blocks, and no sequence runs.");
 ABSL_FLAG(cairn::ByteSize, decode_in_flight_bytes, cairn::ByteSize::MiB(32),
           "Requests of attention and their answers in memory at once.");
 ABSL_FLAG(int, decode_idle_ms, 60'000,

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/replay/model/model_shape.h"
+#include "common/rpc/field_status.h"
 
 namespace cairn::ctl {
 namespace {
@@ -16,13 +17,6 @@ constexpr uint32_t kProgressTokens = 16;
 constexpr int kRoundTrips = 5;
 // What fetching may take at home.
 constexpr double kLocalBytes = 4e9;
-
-absl::Status OfNode(const DecodeClient& node, const absl::Status& status) {
-  absl::Status with(status.code(), absl::StrCat(node.target(), ": ", status.message()));
-  status.ForEachPayload(
-      [&](absl::string_view url, const absl::Cord& payload) { with.SetPayload(url, payload); });
-  return with;
-}
 
 std::string BytesText(uint64_t bytes) {
   if (bytes < 10 << 10) return absl::StrCat(bytes, " bytes");
@@ -72,7 +66,7 @@ absl::Status DecodeDemo::Prepare() {
   for (const Node& node : nodes_) {
     absl::StatusOr<NamespaceHandle> registered =
         node.cache->RegisterNamespace(handle->name(), handle->fields());
-    if (!registered.ok()) return OfNode(*node.decode, registered.status());
+    if (!registered.ok()) return InField(node.decode->target(), registered.status());
     name_space_.emplace(*std::move(registered));
   }
   tokens_ = PromptTokens(options_.prompt_tokens, options_.seed, shape.vocabulary);
@@ -97,9 +91,10 @@ absl::Status DecodeDemo::PutPrefix(DecodeDemoReport* report) {
   uint64_t bytes = 0;
   for (const Node& node : nodes_) {
     const absl::StatusOr<PutResult> put = cold_->Put(node.cache.get(), *prompt_);
-    if (!put.ok()) return OfNode(*node.decode, put.status());
+    if (!put.ok()) return InField(node.decode->target(), put.status());
     if (!put->complete()) {
-      return OfNode(*node.decode, absl::ResourceExhaustedError("takes no more blocks now"));
+      return InField(node.decode->target(),
+                     absl::ResourceExhaustedError("takes no more blocks now"));
     }
     bytes += put->bytes_written;
     report->blocks_put += put->blocks_written;
