@@ -14,6 +14,8 @@ namespace {
 constexpr int kThreadsMax = 256;
 // What a thread computes with: packed queries, tiles, its stack.
 constexpr uint64_t kThreadBytes = uint64_t{1} << 20;
+// About as long as it takes to wake a thread.
+constexpr absl::Duration kSpin = absl::Microseconds(20);
 constexpr uint64_t kBookShare = 8;
 constexpr uint64_t kBookBytesMin = uint64_t{1} << 20;
 constexpr uint64_t kBookBytesMax = uint64_t{64} << 20;
@@ -34,6 +36,10 @@ uint32_t DecodeConfig::ThreadCount() const {
   if (!on()) return 1;
   if (threads > 0) return static_cast<uint32_t>(threads);
   return std::clamp<uint32_t>(std::thread::hardware_concurrency(), 1, kThreadsMax);
+}
+
+absl::Duration DecodeConfig::Spin() const {
+  return std::thread::hardware_concurrency() > ThreadCount() ? kSpin : absl::ZeroDuration();
 }
 
 SequenceTable::Options DecodeConfig::TableOptions(ByteSize host_memory) const {

@@ -29,6 +29,8 @@ struct DecodeConfig {
   int StreamsMax() const { return on() && streams_max == 0 ? kStreamsDefault : streams_max; }
 
   uint32_t ThreadCount() const;
+  // How long threads look for work before they sleep: not where others need their processors.
+  absl::Duration Spin() const;
   // For sequences over a pool of blocks of that size.
   SequenceTable::Options TableOptions(ByteSize host_memory) const;
   // Beside `memory` and `in_flight`: books of sequences, what kernels compute with, streams.

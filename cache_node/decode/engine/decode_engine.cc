@@ -10,8 +10,6 @@
 namespace cairn::node {
 namespace {
 
-// How long the engine's thread looks for the next turn before it sleeps.
-constexpr std::chrono::microseconds kSpin{20};
 constexpr int kLooksPerTime = 32;
 
 bool IsWithin(const DecodeRound::Cost& cost, const DecodeRound::Cost& bound) {
@@ -124,7 +122,7 @@ void DecodeEngine::DriveHere(std::optional<Load> load) {
 }
 
 bool DecodeEngine::AwaitTurn() {
-  const auto spin_end = std::chrono::steady_clock::now() + kSpin;
+  const auto spin_end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(options_.spin);
   const uint64_t seen = given_.load(std::memory_order_acquire);
   do {
     for (int i = 0; i < kLooksPerTime && given_.load(std::memory_order_acquire) == seen; ++i) {

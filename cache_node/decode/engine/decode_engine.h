@@ -67,7 +67,8 @@ class DecodeEngine {
   };
   struct Options {
     kernels::CpuPath path = kernels::BestCpuPath();
-    size_t waiting_max = 4096;                    // Steps and jobs.
+    size_t waiting_max = 4096;  // Steps and jobs.
+    absl::Duration spin;        // The engine's thread looks so long for a turn before it sleeps.
     DecodeRound::Cost inline_cost = kInlineCost;  // Of what is done by who brings it.
   };
   static constexpr size_t kRoundStepsMax = 256;

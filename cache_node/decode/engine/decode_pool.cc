@@ -1,7 +1,5 @@
 #include "cache_node/decode/engine/decode_pool.h"
 
-#include <chrono>
-
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/server/thread_name.h"
@@ -9,8 +7,6 @@
 namespace cairn::node {
 namespace {
 
-// About as long as it takes to wake a thread.
-constexpr std::chrono::microseconds kSpin{20};
 constexpr int kLooksPerTime = 32;
 
 void Pause() {
@@ -21,7 +17,8 @@ void Pause() {
 
 }  // namespace
 
-DecodePool::DecodePool(uint32_t workers) {
+DecodePool::DecodePool(uint32_t workers, absl::Duration spin)
+    : spin_(absl::ToChronoNanoseconds(spin)) {
   CAIRN_CHECK(workers >= 1);
   for (uint32_t i = 1; i < workers; ++i) {
     threads_.emplace_back([this, i] {
@@ -89,8 +86,9 @@ void DecodePool::EndTask() {
   if (--running_ == 0 && next_.index == count_) done_.Signal();
 }
 
-bool DecodePool::SpinWhile(const std::atomic<uint64_t>& value, uint64_t same) {
-  const auto end = std::chrono::steady_clock::now() + kSpin;
+bool DecodePool::SpinWhile(const std::atomic<uint64_t>& value, uint64_t same) const {
+  if (spin_.count() == 0) return value.load(std::memory_order_acquire) != same;
+  const auto end = std::chrono::steady_clock::now() + spin_;
   do {
     for (int i = 0; i < kLooksPerTime; ++i) {
       if (value.load(std::memory_order_acquire) != same) return true;

@@ -1,25 +1,27 @@
 // DecodePool: the threads of served attention's kernels.
 //
-// A thread that has nothing to do looks for work for a moment before it sleeps, as the next layer
-// is most often on its way. A run never waits for a thread that has not begun: whoever runs takes
-// what others do not. One Run at a time; the destructor joins.
+// Where there are processors to spare, a thread that has nothing to do looks for work for a moment
+// before it sleeps, as the next layer is most often on its way. A run never waits for a thread that
+// has not begun: whoever runs takes what others do not. One Run at a time; the destructor joins.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "kernels/worker_pool.h"
 
 namespace cairn::node {
 
 class DecodePool final : public kernels::WorkerPool {
  public:
-  // `workers`: with the thread that calls Run, so at least 1.
-  explicit DecodePool(uint32_t workers);
+  // `workers`: with the thread that calls Run, so at least 1. `spin`: how long threads look.
+  explicit DecodePool(uint32_t workers, absl::Duration spin = absl::ZeroDuration());
   ~DecodePool() override;
 
   uint32_t workers() const override { return static_cast<uint32_t>(threads_.size()) + 1; }
@@ -38,8 +40,9 @@ class DecodePool final : public kernels::WorkerPool {
   bool Take(Task* task) ABSL_LOCKS_EXCLUDED(mutex_);
   void EndTask() ABSL_LOCKS_EXCLUDED(mutex_);
   // Looks for a while whether `value` is another one.
-  static bool SpinWhile(const std::atomic<uint64_t>& value, uint64_t same);
+  bool SpinWhile(const std::atomic<uint64_t>& value, uint64_t same) const;
 
+  const std::chrono::nanoseconds spin_;
   absl::Mutex mutex_;
   absl::CondVar work_;
   absl::CondVar done_;

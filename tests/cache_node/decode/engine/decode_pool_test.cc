@@ -20,7 +20,7 @@ struct Counts {
 
 TEST(DecodePoolTest, EachTaskRunsOnce) {
   for (const uint32_t workers : {1u, 2u, 5u}) {
-    DecodePool pool(workers);
+    DecodePool pool(workers, absl::Microseconds(workers == 2 ? 0 : 20));
     EXPECT_EQ(pool.workers(), workers);
     for (uint32_t run = 0; run < 2000; ++run) {
       Counts counts(run % 9);
