@@ -1,5 +1,6 @@
 #include "cache_node/service/decode_attend.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "cache_node/decode/engine/item_checks.h"
@@ -23,6 +24,7 @@ grpc::ServerUnaryReactor* DecodeAttend::Start(const Parts& parts, const Caller& 
 
 absl::Status DecodeAttend::Begin(const Caller& caller, const PayloadMap& map,
                                  const v1::AttendRequest& request) {
+  if (absl::Status count = CheckItemCount(request.items()); !count.ok()) return count;
   absl::StatusOr<AttendShape> shape = ShapeFromProto(map, request.parameters());
   if (!shape.ok()) return InField("parameters", shape.status());
   shape_ = *std::move(shape);
@@ -34,7 +36,8 @@ absl::Status DecodeAttend::Begin(const Caller& caller, const PayloadMap& map,
   step_.layer = request.layer();
   ItemsFromProto(request.items(), /*sequences=*/false, &step_, response_->mutable_results());
   CheckItems(&step_);
-  const uint64_t bytes = step_.request_bytes + step_.result_bytes;
+  const uint64_t bytes =
+      std::max<uint64_t>(step_.request_bytes, request.ByteSizeLong()) + step_.result_bytes;
   if (!parts_.bytes->Take(bytes)) return WithDecodeRetry(NoBytesLeft(*parts_.bytes));
   taken_bytes_ = bytes;
   const absl::Status status = parts_.engine->Submit(&step_);

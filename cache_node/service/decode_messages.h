@@ -13,6 +13,7 @@
 #include "cache_node/decode/sequence/sequence_numbers.h"
 #include "cairn/v1/decode.pb.h"
 #include "cairn/v1/feed.pb.h"
+#include "common/wire/decode_limits.h"
 
 namespace cairn::node {
 
@@ -21,6 +22,12 @@ using AttendResults = google::protobuf::RepeatedPtrField<v1::AttendResult>;
 
 absl::StatusOr<AttendShape> ShapeFromProto(const PayloadMap& map,
                                            const v1::AttentionParameters& parameters);
+
+// Items of one request that are answered one by one, fine or not. More are not even looked at, as
+// small as they are on the wire.
+inline constexpr int kItemsAnsweredMax = 4 * kDecodeItemsMax;
+// INVALID_ARGUMENT, of the stream or call, when there are more.
+absl::Status CheckItemCount(const AttendItems& items);
 
 // Fills the step's items from messages that outlive it, and gives each a result within `results`;
 // items whose target is malformed have their status then. With `sequences` a target may be one.

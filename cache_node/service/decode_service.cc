@@ -105,6 +105,13 @@ Reactor* DecodeService::OpenSequence(Context* context, const v1::OpenSequenceReq
       parts_.calls->BeginOpen(*caller, *request, response);
   if (!begun.ok()) return Finish(context, std::move(call), begun.status());
   if (!begun->has_value()) return Finish(context, std::move(call), absl::OkStatus());
+  if (!(*begun)->lookup.has_value()) {  // The lookup was counted.
+    absl::Status admitted = parts_.rates->Admit((*begun)->opening.tenant);
+    if (!admitted.ok()) {
+      begun->reset();
+      return Finish(context, std::move(call), admitted);
+    }
+  }
   return DecodeOpenReply::Start(parts_.open, **std::move(begun), !request->request_id().empty(),
                                 response, std::move(call));
 }
@@ -114,6 +121,9 @@ Reactor* DecodeService::ForkSequence(Context* context, const v1::ForkSequenceReq
   RpcMetrics::Call call = parts_.metrics->Begin(DecodeMethod::kForkSequence);
   absl::StatusOr<Caller> caller = Resolve(*context, DecodeMethod::kForkSequence);
   if (!caller.ok()) return Finish(context, std::move(call), caller.status());
+  if (absl::Status admitted = parts_.rates->Admit(caller->tenant); !admitted.ok()) {
+    return Finish(context, std::move(call), admitted);
+  }
   absl::StatusOr<std::optional<RequestMemory::Turn>> turn =
       parts_.calls->BeginFork(*caller, *request, response);
   if (!turn.ok()) return Finish(context, std::move(call), turn.status());

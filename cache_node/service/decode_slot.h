@@ -4,6 +4,7 @@
 // Keeps its stream alive while the engine has it. Of one thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -35,9 +36,17 @@ class DecodeSlot final : public DecodeStep {
     owner->OnStepDone(this);
   }
 
+  // Its results are all that is still of use.
+  void DropRequest() {
+    items = {};
+    request = {};
+  }
+
   // For the next request.
   void Clear() {
-    if (request_bytes + result_bytes > kKeptBytes / 2) {
+    // Messages keep the room of what is cleared, of fields that are not known too.
+    const uint64_t held = std::max<uint64_t>(request_bytes, request.ByteSizeLong()) + result_bytes;
+    if (held > kKeptBytes / 2) {
       items = {};
       results = {};
       request = {};

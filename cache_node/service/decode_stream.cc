@@ -1,5 +1,6 @@
 #include "cache_node/service/decode_stream.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -115,6 +116,7 @@ absl::Status DecodeStream::Take(DecodeSlot* slot) {
   if (request.step() == 0) {
     return absl::InvalidArgumentError("step: 0, must be the caller's number of the request");
   }
+  if (absl::Status status = CheckItemCount(request.items()); !status.ok()) return status;
   Submit(slot);
   return absl::OkStatus();
 }
@@ -154,6 +156,8 @@ void DecodeStream::Submit(DecodeSlot* slot) {
               slot);
   }
   CheckItems(slot);
+  // Fields that are not known here are in memory as well.
+  slot->request_bytes = std::max<uint64_t>(slot->request_bytes, request.ByteSizeLong());
   const uint64_t bytes = slot->request_bytes + slot->result_bytes;
   absl::Status status;
   if (parts_.bytes->Take(bytes)) {
@@ -166,6 +170,7 @@ void DecodeStream::Submit(DecodeSlot* slot) {
     status = NoBytesLeft(*parts_.bytes);
   }
   RefuseAll(WithDecodeRetry(std::move(status)), slot);
+  slot->DropRequest();  // It is not charged any more, and the answer may wait for its client.
   OnStepDone(slot);
 }
 

@@ -138,7 +138,7 @@ size_t AttendSplit::CommonSlots(const Branch& branch) const {
     common = std::min(common, FullSlots(item));
     const std::byte* const* const a = first.run.slots.data();
     const std::byte* const* const b = item.run.slots.data();
-    if (a == b) continue;
+    if (a == b || common == branch.depth) continue;  // Empty runs have null slots.
     const size_t left = common - branch.depth;
     // Most often all are the same, which this sees fastest.
     if (std::memcmp(a + branch.depth, b + branch.depth, left * sizeof(*a)) == 0) continue;

@@ -91,14 +91,13 @@ absl::StatusOr<SlotRun> DecodeRound::FindRun(const DecodeStep& step, const Decod
 absl::StatusOr<const Sequence*> DecodeRound::FindSequence(const DecodeStep& step,
                                                           const DecodeItem& item) {
   const SequenceKey key(step.tenant, item.sequence);
-  const auto it = found_at_.find(key);
-  if (it != found_at_.end()) return found_[it->second].sequence;
-  absl::StatusOr<const Sequence*> sequence = sequences_->Find(step.tenant, item.sequence);
+  const auto [it, added] = found_at_.emplace(key, found_.size());
+  if (added) found_.push_back({key, sequences_->Find(step.tenant, item.sequence)});
+  const absl::StatusOr<const Sequence*>& sequence = found_[it->second].sequence;
+  // Also of what another step of the round found: streams of several namespaces meet here.
   if (sequence.ok() && (*sequence)->common().fingerprint != step.fingerprint) {
     return absl::InvalidArgumentError("sequence: it is of another namespace than the stream");
   }
-  found_at_.emplace(key, found_.size());
-  found_.push_back({key, sequence});
   return sequence;
 }
 

@@ -18,6 +18,12 @@ struct Sums {
   uint64_t result_bytes = 0;
 };
 
+// What it holds in memory, wrong or not.
+uint64_t BytesOf(const DecodeItem& item) {
+  return kItemBytes + item.queries.size() + item.keys.size() + item.values.size() +
+         item.tokens.size() * sizeof(uint32_t);
+}
+
 absl::Status CheckSize(absl::string_view field, uint64_t size, uint64_t rows, uint64_t row_bytes) {
   if (size == rows * row_bytes) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", size, " bytes, must be ",
@@ -103,7 +109,9 @@ void CheckItems(DecodeStep* step) {
   CAIRN_CHECK(step->results.size() == step->items.size());
   const absl::Status layer = CheckLayer(*step->shape, step->layer);
   Sums sums;
+  step->request_bytes = 0;
   for (size_t i = 0; i < step->items.size(); ++i) {
+    step->request_bytes += BytesOf(step->items[i]);
     absl::Status& status = step->results[i].status;
     if (!status.ok()) continue;
     if (i >= kDecodeItemsMax) {
@@ -115,7 +123,6 @@ void CheckItems(DecodeStep* step) {
     }
   }
   step->result_bytes = sums.result_bytes;
-  step->request_bytes = sums.request_bytes + step->items.size() * kItemBytes;
 }
 
 }  // namespace cairn::node

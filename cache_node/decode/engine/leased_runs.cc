@@ -28,6 +28,10 @@ absl::StatusOr<SlotRun> LeasedRuns::Find(absl::string_view tenant, const Fingerp
   SlotRun run;
   run.slots = absl::MakeConstSpan(slots).subspan(target.first_block,
                                                  target.blocks == 0 ? slots.size() : target.blocks);
+  absl::Status stored =
+      CheckStored(absl::MakeConstSpan((*found)->pins).subspan(target.first_block, run.slots.size()),
+                  target.first_block, shape);
+  if (!stored.ok()) return stored;
   run.first_position = uint64_t{target.first_block} * shape.kv.page_tokens;
   run.tokens = run.slots.size() * uint64_t{shape.kv.page_tokens};
   return run;
@@ -41,6 +45,22 @@ absl::Status LeasedRuns::Recheck(absl::string_view tenant, const Fingerprint& fi
   for (size_t i = 0; i < run.slots.size(); ++i) {
     if (it->second.pins[target.first_block + i].readable()) continue;
     return absl::AbortedError("a block of the lease was removed meanwhile; look up anew");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LeasedRuns::CheckStored(absl::Span<const BlockPin> pins, uint32_t first_block,
+                                     const AttendShape& shape) {
+  for (uint32_t i = 0; i < shape.slices; ++i) {
+    const PayloadMap::Part& part =
+        shape.map->parts()[*shape.map->FindPart(shape.group, shape.first_slice + i)];
+    if (part.required) return absl::OkStatus();  // As are all of its group: each block has them.
+    for (size_t block = 0; block < pins.size(); ++block) {
+      if (pins[block].SegmentPresent(part.first_segment)) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat("group ", part.group, ", slice ", part.slice, " of block ",
+                       first_block + block, " is not stored here: ask for the blocks before it"));
+    }
   }
   return absl::OkStatus();
 }

@@ -36,8 +36,9 @@ class LeasedRuns {
       : store_(store), counters_(counters) {}
 
   // ABORTED: the lease is unknown, over, another tenant's or of another namespace, or covers less
-  // than is asked for. INVALID_ARGUMENT: it has no such prompt. The run is valid until Tick, Begin,
-  // or a Find of another round.
+  // than is asked for. FAILED_PRECONDITION: a block lacks the shape's group, which not all need to
+  // have. INVALID_ARGUMENT: it has no such prompt. The run is valid until Tick, Begin, or a Find of
+  // another round.
   absl::StatusOr<SlotRun> Find(absl::string_view tenant, const Fingerprint& fingerprint,
                                const LeasedTarget& target, const AttendShape& shape);
   // ABORTED when a block of it is not to be read any more. REQUIRES: Find gave it in this round.
@@ -79,6 +80,9 @@ class LeasedRuns {
   absl::StatusOr<Run*> FindRun(const Key& key);
   absl::Status Fill(const Key& key, Run* run);
   absl::Status CheckLease(const Key& key) const;
+  // The first of `pins` is of block `first_block`.
+  static absl::Status CheckStored(absl::Span<const BlockPin> pins, uint32_t first_block,
+                                  const AttendShape& shape);
   uint64_t Revocations() const { return counters_->revocations.load(std::memory_order_acquire); }
   void MakeRoom();
   void Drop(const Key& key);
