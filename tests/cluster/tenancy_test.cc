@@ -5,6 +5,7 @@
 #include <grpcpp/create_channel.h>
 
 #include "absl/strings/str_cat.h"
+#include "cairn/v1/decode.pb.h"
 #include "cairn/v1/router.pb.h"
 #include "client/cpp/block_mirror.h"
 #include "client/cpp/raw_call.h"
@@ -336,7 +337,7 @@ absl::StatusCode CodeOf(const std::string& address, const ClientSecurity& securi
   }
 }
 
-TEST_F(TenancyTest, EveryMethodOfBothServicesRefusesWhoMayNotCallIt) {
+TEST_F(TenancyTest, EveryMethodOfAllServicesRefusesWhoMayNotCallIt) {
   ASSERT_NO_FATAL_FAILURE(StartNode());
   ASSERT_NO_FATAL_FAILURE(StartRouter());
   ClientSecurityConfig config;
@@ -346,6 +347,7 @@ TEST_F(TenancyTest, EveryMethodOfBothServicesRefusesWhoMayNotCallIt) {
   size_t methods = 0;
   for (const auto& [file, address] :
        {std::pair{v1::LookupRequest::descriptor()->file(), node().address()},
+        std::pair{v1::AttendRequest::descriptor()->file(), node().address()},
         std::pair{v1::RouteRequest::descriptor()->file(), router().address()}}) {
     const google::protobuf::ServiceDescriptor& service = *file->service(0);
     for (int i = 0; i < service.method_count(); ++i) {
