@@ -224,16 +224,21 @@ TEST_F(AsyncTransfersTest, ALongLoadLetsOthersThroughBetweenItsSteps) {
   const Prompt prompt = MakePrompt(kBlocks);
   ASSERT_TRUE(Put(prompt).ok());
   ASSERT_GE(Steps().size(), 2u);
-  const auto load = transfers_->Submit(Load(prompt.keys(), 0));
+  // Its first step ends when the lookup is in line, and the second one not before its result is
+  // there.
+  LoadTransfer held = Load(prompt.keys(), 0);
+  absl::Notification looked_up;
+  held.place = [place = std::move(held.place), &looked_up](size_t block, const SegmentId& id) {
+    if (id.layer == 1) looked_up.WaitForNotification();
+    return place(block, id);
+  };
+  const auto load = transfers_->Submit(std::move(held));
   const auto lookup = transfers_->Submit(LookupTransfer{*handle_, {prompt}});
   ASSERT_TRUE(load.ok() && lookup.ok());
   gate_.Notify();
-  std::vector<TransferId> ended;
-  while (ended.size() < 2) {
-    const TransferEvent event = Next();
-    if (event.result.has_value()) ended.push_back(event.id);
-  }
-  EXPECT_THAT(ended, ::testing::ElementsAre(*lookup, *load));
+  ResultOf(*lookup);
+  looked_up.Notify();
+  EXPECT_TRUE(LoadedBy(*load).status.ok());
 }
 
 TEST_F(AsyncTransfersTest, TheBoundIsSaidAndMakesRoomAgainWhenPolled) {
