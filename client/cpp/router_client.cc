@@ -219,20 +219,21 @@ absl::Status RouterClient::Call(Method<Request, Response> method, const Request&
   const size_t others = targets_.size() - 1;
   return runner_.Run(timeout, {.idempotent = true}, [&](const CallRunner::Attempt& attempt) {
     absl::Status status;
+    absl::Duration left = attempt.remaining;  // What a silent one took is gone.
     // All of them before a wait.
     for (size_t passed = 0; passed <= others; ++passed) {
-      const absl::Duration most =
-          passed < others ? std::min(attempt.remaining, timeout / 4) : attempt.remaining;
+      const absl::Duration most = passed < others ? std::min(left, timeout / 4) : left;
       grpc::ClientContext context;
       if (options_.metadata != nullptr) options_.metadata->AddTo(&context);
       SetDeadline(most, &context);
       status = FromGrpcStatus((targets_[target].stub.get()->*method)(&context, request, response));
-      const bool silent = absl::IsDeadlineExceeded(status) && most < attempt.remaining;
+      const bool silent = absl::IsDeadlineExceeded(status) && most < left;
       const bool gone = absl::IsUnavailable(status) && !LeavesNobody(status);
       if constexpr (requires { response->router_incarnation(); }) {
         if (status.ok()) NoteIncarnation(target, response->router_incarnation());
       }
       if (!silent && !gone) return status;
+      if (silent) left -= most;
       NoteGone(target);
       target = (target + 1) % targets_.size();
     }

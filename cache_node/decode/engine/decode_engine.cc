@@ -94,13 +94,12 @@ std::optional<DecodeEngine::Load> DecodeEngine::TakeWaiting() {
 }
 
 void DecodeEngine::HandOver() {
-  {
-    absl::MutexLock lock(&mutex_);
-    CAIRN_CHECK(taken_ && !thread_has_it_);
-    thread_has_it_ = true;
-    turn_given_.SignalAll();
-  }
+  absl::MutexLock lock(&mutex_);
+  CAIRN_CHECK(taken_ && !thread_has_it_);
+  thread_has_it_ = true;
+  // Under the lock: behind it the engine may be gone.
   given_.fetch_add(1, std::memory_order_release);
+  turn_given_.SignalAll();
 }
 
 void DecodeEngine::DriveHere(std::optional<Load> load) {

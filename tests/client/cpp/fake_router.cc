@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/base/bytes16.h"
 #include "common/base/check.h"
 #include "common/rpc/status_mapping.h"
@@ -62,9 +63,15 @@ std::vector<v1::ReportOutcomeRequest> FakeRouter::outcomes() const {
   return outcomes_;
 }
 
-grpc::Status FakeRouter::Route(grpc::ServerContext*, const v1::RouteRequest* request,
+absl::Duration FakeRouter::last_route_left() const {
+  absl::MutexLock lock(&mutex_);
+  return last_route_left_;
+}
+
+grpc::Status FakeRouter::Route(grpc::ServerContext* context, const v1::RouteRequest* request,
                                v1::RouteResponse* response) {
   absl::MutexLock lock(&mutex_);
+  last_route_left_ = absl::FromChrono(context->deadline()) - absl::Now();
   routes_.push_back(*request);
   if (!failures_.empty()) {
     const absl::Status status = failures_.front();

@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "cairn/v1/router.grpc.pb.h"
 
 namespace cairn::testing {
@@ -37,6 +38,8 @@ class FakeRouter final : public v1::Router::Service {
   void SetIncarnation(char of_all_bytes);
 
   std::vector<v1::RouteRequest> routes() const;
+  // What was left until the deadline of the last route when it came.
+  absl::Duration last_route_left() const;
   std::vector<v1::LookupPrefixRequest> prefix_lookups() const;
   std::vector<v1::ReportOutcomeRequest> outcomes() const;
 
@@ -55,6 +58,7 @@ class FakeRouter final : public v1::Router::Service {
   std::vector<v1::RouteRequest> routes_ ABSL_GUARDED_BY(mutex_);
   uint32_t held_blocks_ ABSL_GUARDED_BY(mutex_) = 0;
   char incarnation_ ABSL_GUARDED_BY(mutex_) = 'I';
+  absl::Duration last_route_left_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::LookupPrefixRequest> prefix_lookups_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::ReportOutcomeRequest> outcomes_ ABSL_GUARDED_BY(mutex_);
   std::string target_;

@@ -1,10 +1,16 @@
 // The client of a router before a fake one: what it sends, what it repeats, what it refuses.
 #include "client/cpp/router_client.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <memory>
 
+#include "absl/time/clock.h"
+#include "common/base/check.h"
 #include "common/rpc/error_reason.h"
 #include "common/wire/limits.h"
 #include "common/wire/route_limits.h"
@@ -286,6 +292,45 @@ TEST_F(TwoRoutersTest, WhatARouterRefusesIsNotAskedOfTheOther) {
   Asked().FailNextRoutes(absl::ResourceExhaustedError("too many bookings"), 1);
   EXPECT_TRUE(absl::IsResourceExhausted(client_->Route(space_, MakePrompt(40)).status()));
   EXPECT_TRUE(other.routes().empty());
+}
+
+// A port that takes connections and says nothing.
+class SilentPort {
+ public:
+  SilentPort() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* const name = reinterpret_cast<sockaddr*>(&address);
+    CAIRN_CHECK(bind(socket_, name, size) == 0 && listen(socket_, 16) == 0);
+    CAIRN_CHECK(getsockname(socket_, name, &size) == 0);
+    target_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  }
+  ~SilentPort() { close(socket_); }
+  const std::string& target() const { return target_; }
+
+ private:
+  const int socket_;
+  std::string target_;
+};
+
+TEST_F(TwoRoutersTest, OneThatHangsCostsAQuarterOfTheDeadlineAndTheOtherGetsTheRest) {
+  const SilentPort silent;
+  RouterClientOptions options;
+  options.target = silent.target() + "," + router_.target();
+  constexpr absl::Duration kTimeout = absl::Seconds(2);
+  options.timeout = kTimeout;
+  // Chance says which one a client asks first.
+  bool hung = false;
+  for (int i = 0; i < 40 && !hung; ++i) {
+    RouterClient client(options, ClientParts{&hasher_, &clock_, &random_, &wait_});
+    const absl::Time start = absl::Now();
+    ASSERT_TRUE(client.Route(space_, MakePrompt(40)).ok());
+    hung = absl::Now() - start >= kTimeout / 4;
+  }
+  EXPECT_TRUE(hung);
+  EXPECT_LE(router_.last_route_left(), kTimeout - kTimeout / 4);
 }
 
 TEST_F(TwoRoutersTest, ABadAddressInTheListIsNamed) {
