@@ -13,26 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class SealRulesTest : public ::testing::Test {
- protected:
-  SealRulesTest() {
-    prompt_ = w_.store.Prompt("t", 1, 2);
-    CAIRN_CHECK(w_.store.Put(prompt_) == 2);
-    longer_ = w_.store.Branch(prompt_, 2, 9, 2);
-    more_ = SealWorld::Tail(longer_, 2);
-  }
-  ~SealRulesTest() override { w_.End(); }
-
-  std::vector<uint32_t> More(size_t from, size_t count) const {
-    return {more_.begin() + static_cast<ptrdiff_t>(from),
-            more_.begin() + static_cast<ptrdiff_t>(from + count)};
-  }
-
-  SealWorld w_;
-  TestPrompt prompt_;
-  TestPrompt longer_;           // As a worker with the same tokens would write it.
-  std::vector<uint32_t> more_;  // What it has behind the prompt.
-};
+class SealRulesTest : public SealTest {};
 
 TEST_F(SealRulesTest, OnlyTheTenantsOwnRegionIsPublished) {
   const TestPrompt shared = w_.store.Prompt("public", 3, 2);

@@ -1,4 +1,5 @@
-// SealWorld: a SequenceWorld with a mover that publishes what its sequences have full.
+// SealWorld, SealTest: a SequenceWorld with a mover that publishes what its sequences have full,
+// and the fixture of the stories about that.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -43,6 +44,28 @@ class SealWorld : public SequenceWorld {
   }
 
   SequenceSealer sealer{store.store.get(), &hasher, &store.clock};
+};
+
+// A prompt of two blocks that is there, and what sequences append to it.
+class SealTest : public ::testing::Test {
+ protected:
+  SealTest() {
+    prompt_ = w_.store.Prompt("t", 1, 2);
+    CAIRN_CHECK(w_.store.Put(prompt_) == 2);
+    longer_ = w_.store.Branch(prompt_, 2, 9, 2);
+    more_ = SealWorld::Tail(longer_, 2);
+  }
+  ~SealTest() override { w_.End(); }
+
+  std::vector<uint32_t> More(size_t from, size_t count) const {
+    return {more_.begin() + static_cast<ptrdiff_t>(from),
+            more_.begin() + static_cast<ptrdiff_t>(from + count)};
+  }
+
+  SealWorld w_;
+  TestPrompt prompt_;
+  TestPrompt longer_;           // As a worker with the same tokens would write it.
+  std::vector<uint32_t> more_;  // What it has behind the prompt.
 };
 
 }  // namespace cairn::node

@@ -16,26 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class SequenceSealTest : public ::testing::Test {
- protected:
-  SequenceSealTest() {
-    prompt_ = w_.store.Prompt("t", 1, 2);
-    CAIRN_CHECK(w_.store.Put(prompt_) == 2);
-    longer_ = w_.store.Branch(prompt_, 2, 9, 2);
-    more_ = SealWorld::Tail(longer_, 2);
-  }
-  ~SequenceSealTest() override { w_.End(); }
-
-  std::vector<uint32_t> More(size_t from, size_t count) const {
-    return {more_.begin() + static_cast<ptrdiff_t>(from),
-            more_.begin() + static_cast<ptrdiff_t>(from + count)};
-  }
-
-  SealWorld w_;
-  TestPrompt prompt_;
-  TestPrompt longer_;           // As a worker with the same tokens would write it.
-  std::vector<uint32_t> more_;  // What it has behind the prompt.
-};
+class SequenceSealTest : public SealTest {};
 
 TEST_F(SequenceSealTest, AFullBlockIsPublishedUnderItsTokens) {
   const SequenceId id = w_.Open(prompt_);
